@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,7 +48,13 @@ func program(t *testing.T, output *bytes.Buffer, words ...string) *exec.Cmd {
 // underWay are active. It returns when the program has ended.
 func breakOff(t *testing.T, cmd *exec.Cmd, dir string, underWay ...string) {
 	t.Helper()
-	if err := cmd.Start(); err != nil {
+	// The program goes on ignoring a SIGINT that it was started to ignore, like a background job of a
+	// script. What this process handles, it does not ignore.
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	err := cmd.Start()
+	signal.Stop(interrupts)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, run := range underWay {

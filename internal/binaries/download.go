@@ -57,8 +57,7 @@ func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progres
 	client := newClient(cmp.Or(s.limits.headers, headerTimeout))
 	defer client.CloseIdleConnections()
 	p.say("looking for the release at %s", rel.url)
-	stall := cmp.Or(s.limits.stall, stallTimeout)
-	want, err := fetchChecksum(ctx, client, rel, stall)
+	want, err := fetchChecksum(ctx, client, rel, cmp.Or(s.limits.checksum, stallTimeout))
 	if err != nil {
 		return got, err
 	}
@@ -69,7 +68,7 @@ func (s *Store) download(ctx context.Context, ref Ref, work workspace, p progres
 	}
 	var received atomic.Int64
 	done := p.during("downloading "+rel.url, 0, func() string { return megabytes(received.Load()) })
-	sum, err := fetchFile(ctx, client, rel.url, to, stall, &received)
+	sum, err := fetchFile(ctx, client, rel.url, to, cmp.Or(s.limits.stall, stallTimeout), &received)
 	done()
 	if err != nil {
 		return got, err

@@ -122,7 +122,9 @@ func impatient(s *Store, tc badDownload) {
 	switch tc.name {
 	case "slow header":
 		s.limits.headers = 50 * time.Millisecond
-	case "stalls in the middle", "the checksum stalls":
+	case "the checksum stalls":
+		s.limits.checksum = 50 * time.Millisecond
+	case "stalls in the middle":
 		s.limits.stall = 50 * time.Millisecond
 	}
 }

@@ -81,6 +81,7 @@ type Store struct {
 // limits are the timeouts of a Store. Zero fields mean the default; tests have shorter ones.
 type limits struct {
 	headers  time.Duration // until response headers
+	checksum time.Duration // for the whole checksum file
 	stall    time.Duration // without a byte of the body
 	progress time.Duration
 }

@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -61,27 +63,32 @@ func TestACrowdThatCannotGatherIsRefused(t *testing.T) {
 
 // A crowd has more watches open than one connection carries, and says if one is not answered.
 func TestACrowdKeepsItsWatchesOpen(t *testing.T) {
-	var open, others atomic.Int64
-	all := make(chan struct{})
+	var others atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || !r.URL.Query().Has("watch") || r.URL.Path != "/apis/x/v1/a" && r.URL.Path != "/apis/x/v1/b" {
 			others.Add(1)
 		}
 		w.WriteHeader(http.StatusOK)
 		_ = http.NewResponseController(w).Flush()
-		if open.Add(1) == crowdWatches {
-			close(all)
-		}
 		<-r.Context().Done()
 	}))
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	paths := []string{"/apis/x/v1/a", "/apis/x/v1/b"}
-	end := watchAll(t.Context(), server.Client(), server.URL, paths)
+	first, err := server.Client().Get(server.URL + paths[0] + "?watch") // else each watch makes a connection, and most throw it away
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Body.Close()
+	// The server cannot tell whether an answer has come, or comes again because a connection broke.
+	client := server.Client()
+	watches := &open{RoundTripper: client.Transport, all: make(chan struct{})}
+	client.Transport = watches
+	end := watchAll(t.Context(), client, server.URL, paths)
 	select {
-	case <-all:
+	case <-watches.all:
 	case <-time.After(time.Minute):
-		t.Errorf("%d watches are open, want %d", open.Load(), crowdWatches)
+		t.Errorf("%d watches are open, want %d", watches.now.Load(), crowdWatches)
 	}
 	if failed, problem := end(); failed > 0 || others.Load() > 0 {
 		t.Errorf("%d watches failed (%s), %d requests are no such watches", failed, problem, others.Load())
@@ -89,10 +96,39 @@ func TestACrowdKeepsItsWatchesOpen(t *testing.T) {
 	server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	refused := errors.New("refused")
-	client := &http.Client{Transport: refusing(func() error { cancel(); return refused })}
+	client = &http.Client{Transport: refusing(func() error { cancel(); return refused })}
 	if err := keepWatching(ctx, client, server.URL); !errors.Is(err, refused) {
 		t.Errorf("a watch that is refused: %v", err)
 	}
+}
+
+// open is a transport that counts the answers whose bodies are open.
+type open struct {
+	http.RoundTripper
+	now  atomic.Int64
+	once sync.Once
+	all  chan struct{} // closed when a whole crowd is open
+}
+
+func (o *open) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := o.RoundTripper.RoundTrip(r)
+	if err == nil {
+		answer.Body = closing{answer.Body, func() { o.now.Add(-1) }}
+		if o.now.Add(1) == crowdWatches {
+			o.once.Do(func() { close(o.all) })
+		}
+	}
+	return answer, err
+}
+
+type closing struct {
+	io.ReadCloser
+	closed func()
+}
+
+func (c closing) Close() error {
+	c.closed()
+	return c.ReadCloser.Close()
 }
 
 // refusing is a transport that answers nothing.

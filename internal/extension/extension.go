@@ -45,6 +45,16 @@ const shutdownPatience = 3 * time.Second
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
+	listener, err := net.Listen("tcp", c.Address)
+	if err != nil {
+		return fmt.Errorf("listen for kube-apiservers: %w", err)
+	}
+	return serve(ctx, listener, c)
+}
+
+// serve is Run with a listener at the address, which it closes.
+func serve(ctx context.Context, listener net.Listener, c Config) error {
+	defer func() { _ = listener.Close() }()
 	if _, err := readAPIs(c.APIs); err != nil {
 		return err
 	}
@@ -55,10 +65,6 @@ func Run(ctx context.Context, c Config) error {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(ca) {
 		return fmt.Errorf("read the authority of front proxies: %s has no certificate", c.ClientCAFile)
-	}
-	listener, err := net.Listen("tcp", c.Address)
-	if err != nil {
-		return fmt.Errorf("listen for kube-apiservers: %w", err)
 	}
 	server := &http.Server{
 		Handler:           newHandler(c.AllowedName, func() ([]API, error) { return readAPIs(c.APIs) }),

@@ -58,16 +58,14 @@ func start(t *testing.T, apis ...API) *running {
 	pem, err := os.ReadFile(ca.CertFile())
 	must(err)
 	r.roots.AppendCertsFromPEM(pem)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
-	address := free.Addr().String()
-	must(free.Close())
-	r.url = "https://" + address
+	r.url = "https://" + listener.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Config{
-			Address: address, CertFile: serving.Cert, KeyFile: serving.Key, ClientCAFile: fronts.CertFile(), AllowedName: "front-proxy-client", APIs: r.apis,
+		ended <- serve(ctx, listener, Config{
+			CertFile: serving.Cert, KeyFile: serving.Key, ClientCAFile: fronts.CertFile(), AllowedName: "front-proxy-client", APIs: r.apis,
 		})
 	}()
 	t.Cleanup(func() {

@@ -106,6 +106,11 @@ func command(ctx context.Context, program string, spec run.Spec) (cmd *exec.Cmd,
 func process(ctx context.Context, program string, limit time.Duration, spec run.Spec) Finished {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	return processUntil(limited, ctx, program, limit, spec)
+}
+
+// processUntil is process with the context that ends after limit.
+func processUntil(limited, ctx context.Context, program string, limit time.Duration, spec run.Spec) Finished {
 	cmd, log, err := command(limited, program, spec)
 	if err != nil {
 		return Finished{Code: -1, Problem: err.Error()}

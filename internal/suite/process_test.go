@@ -164,6 +164,12 @@ func TestARunKeepsTheThreadThatStartedIt(t *testing.T) {
 // hanging begins a run that hangs until ctx ends, and returns when the run hangs.
 func hanging(t *testing.T, ctx context.Context, what string) (dir string, done <-chan Finished) {
 	t.Helper()
+	return begun(t, what, func(self string, spec run.Spec) Finished { return carryOut(ctx, self, task{spec, time.Minute}) })
+}
+
+// begun carries out a run, and returns when the run says that it has begun.
+func begun(t *testing.T, what string, carryOut func(self string, spec run.Spec) Finished) (dir string, done <-chan Finished) {
+	t.Helper()
 	t.Setenv(actVariable, what)
 	self, err := os.Executable()
 	if err != nil {
@@ -171,7 +177,7 @@ func hanging(t *testing.T, ctx context.Context, what string) (dir string, done <
 	}
 	dir = filepath.Join(t.TempDir(), "quiet")
 	over := make(chan Finished, 1)
-	go func() { over <- carryOut(ctx, self, task{run.Spec{Scenario: "quiet", Out: dir}, time.Minute}) }()
+	go func() { over <- carryOut(self, run.Spec{Scenario: "quiet", Out: dir}) }()
 	for _, err := os.Stat(dir + ".begun"); err != nil; _, err = os.Stat(dir + ".begun") {
 		select {
 		case f := <-over:
@@ -218,7 +224,13 @@ func TestAReportOfAFirstPart(t *testing.T) {
 	if f := <-done; !f.Stopped || f.Problem != interrupted || f.Report != nil {
 		t.Errorf("the suite was ended: %+v", f)
 	}
-	if f, _ := act(t, t.Context(), time.Second, what); !f.Stopped || f.Code != 1 || !strings.Contains(f.Problem, "not over after 1s") || f.Report == nil {
+	limited, tooLong := context.WithCancel(t.Context()) // ends when the run has begun, however long that takes
+	defer tooLong()
+	_, done = begun(t, what, func(self string, spec run.Spec) Finished {
+		return processUntil(limited, t.Context(), self, time.Second, spec)
+	})
+	tooLong()
+	if f := <-done; !f.Stopped || f.Code != 1 || !strings.Contains(f.Problem, "not over after 1s") || f.Report == nil {
 		t.Errorf("it took too long: exit code %d, problem %q, report %v", f.Code, f.Problem, f.Report != nil)
 	}
 }

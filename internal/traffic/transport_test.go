@@ -105,7 +105,9 @@ func TestWhatIsHeldBackTooLongIsNoWordOnTheServer(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			client.late(t, c.since, 50*time.Millisecond, of("get", "x"))
+			ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errAttemptTimeout)
+			defer cancel()
+			client.late(ctx, c.since, of("get", "x"))
 			op := record.only(t)
 			if op.Failure != c.want || op.Error == "" {
 				t.Errorf("recorded as %q (%s), want %q", op.Failure, op.Error, c.want)
@@ -119,26 +121,26 @@ func TestWhatIsHeldBackTooLongIsNoWordOnTheServer(t *testing.T) {
 
 // The pages of a list share the time of one request, so the last page may have almost no time left.
 func TestALatePageIsNoWordOnTheServer(t *testing.T) {
+	ctx, timeOut := context.WithCancelCause(t.Context())
+	defer timeOut(nil)
 	record := newLedger()
 	client := connect(t, newAPIServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("continue") {
+			timeOut(errAttemptTimeout) // not by the clock, which would sometimes end the first page as well
 			<-r.Context().Done()
 			return
 		}
 		respond(w, http.StatusOK, "application/json", `{"kind":"ConfigMapList","metadata":{"continue":"more"},"items":[{}]}`)
 	}), record)
-	client.late(t, patience, 100*time.Millisecond, workload.Request{Verb: "list", GVR: configMaps().GVR, Query: "limit=1", Then: workload.ThenPages})
+	client.late(ctx, patience, workload.Request{Verb: "list", GVR: configMaps().GVR, Query: "limit=1", Then: workload.ThenPages})
 	all := record.all()
 	if len(all) != 2 || all[0].Status != http.StatusOK || all[1].Failure != history.FailureCanceled {
 		t.Errorf("recorded as %+v, want a page, and a record without one", all)
 	}
 }
 
-// late sends a request in an attempt that is already old and has little time left.
-func (c *client) late(t *testing.T, since, left time.Duration, r workload.Request) {
-	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), left, errAttemptTimeout)
-	defer cancel()
+// late sends a request in an attempt that is already old. Its time ends with ctx.
+func (c *client) late(ctx context.Context, since time.Duration, r workload.Request) {
 	c.carryOut(ctx, &attempt{purpose: history.PurposeLoad, began: time.Now().Add(-since), next: r, more: true})
 }
 

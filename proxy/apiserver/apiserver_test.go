@@ -65,6 +65,7 @@ func newWorld(t *testing.T) *world {
 	servers, front := newAuthority(t, "servers"), newAuthority(t, "front-proxies")
 	w := &world{front: front, asked: make(chan *http.Request, 10)}
 	w.options = Options{Policy: proxy.Reference(), Address: "192.0.2.1:6443", Port: 6443, Etcd: noKeys{}, PeerCAFile: write(t, dir, "ca.crt", servers.pem)}
+	w.options.Policy.Routing.DialTimeout = 0 // of the reference it is too short for a handshake on a busy machine
 	mine := front.issue(t, "front-proxy-client", "")
 	w.options.ClientCertFile, w.options.ClientKeyFile = write(t, dir, "client.crt", mine.cert), write(t, dir, "client.key", mine.key)
 

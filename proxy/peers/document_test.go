@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -43,9 +44,6 @@ func TestDocument(t *testing.T) {
 		"moved": {answer: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://192.0.2.1/", http.StatusMovedPermanently)
 		}, fails: "redirects are not followed"},
-		"too long": {answer: func(w http.ResponseWriter, _ *http.Request) {
-			io.WriteString(w, strings.Repeat(" ", discovery.MaxOpenAPI+1))
-		}, fails: "it is longer than"},
 		"broken off": {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, fails: "it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -66,4 +64,25 @@ func TestDocument(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The clock is that of synctest, because on a busy machine so long a document does not come in the
+// time that a peer has.
+func TestADocumentIsTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := proxy.NewStore(proxy.Reference(), "self")
+		metrics := NewMetrics(store)
+		tooLong := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, strings.Repeat(" ", discovery.MaxOpenAPI+1))
+		})
+		sources, err := New(Config{Store: store, PeerTransport: &network{servers: map[string]http.Handler{addressA: tooLong}}, Metrics: metrics})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = sources.Document(t.Context(), proxy.PeerView{ID: "a", Address: addressA}, "/openapi/v3/apis/batch/v1")
+		failed := testutil.ToFloat64(metrics.errors.WithLabelValues(failedFetch))
+		if err == nil || !strings.Contains(err.Error(), "it is longer than") || failed != 1 {
+			t.Errorf("error %v, %v counted as failed; want that it is too long, 1", err, failed)
+		}
+	})
 }

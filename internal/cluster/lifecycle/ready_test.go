@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -25,11 +26,23 @@ func TestAProcessThatEndsBeforeItIsReadySaysWhy(t *testing.T) {
 
 func TestAwaitReadyGivesUpWithTheLastAnswer(t *testing.T) {
 	p := shell(t, "echo starting; exec sleep 1000")
-	err := AwaitReady(t.Context(), p, 300*time.Millisecond, func(context.Context) error { return errors.New("503 Service Unavailable") })
-	if err == nil || !strings.Contains(err.Error(), "503 Service Unavailable") || !strings.Contains(err.Error(), "not ready after") {
-		t.Fatalf("got %v, want an error with the last answer", err)
-	}
+	synctest.Test(t, func(t *testing.T) { // else its time might be over before it asks
+		p := &runsOn{p, make(chan struct{})}
+		err := AwaitReady(t.Context(), p, 300*time.Millisecond, func(context.Context) error { return errors.New("503 Service Unavailable") })
+		if err == nil || !strings.Contains(err.Error(), "503 Service Unavailable") || !strings.Contains(err.Error(), "not ready after") {
+			t.Fatalf("got %v, want an error with the last answer", err)
+		}
+	})
 }
+
+// runsOn is a process that never ends. Its channel is made in a bubble of synctest, whose clock would
+// stand still while a goroutine waits for a channel from outside.
+type runsOn struct {
+	*program
+	never chan struct{}
+}
+
+func (r *runsOn) Done() <-chan struct{} { return r.never }
 
 func TestAwaitReadyEndsWithItsContext(t *testing.T) {
 	p := shell(t, "exec sleep 1000")

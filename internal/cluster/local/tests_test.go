@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -76,6 +77,11 @@ func testsDoing(t *testing.T, script string) *Cluster {
 	if err := os.MkdirAll(filepath.Dir(results), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	// A shell cannot trap a signal that it was started to ignore, like a background job of a script.
+	// What this process handles, it does not ignore.
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
 	p, err := startProcess(ProgramTests, "/bin/sh", []string{"-c", script, "sh", results}, c.config.Files.log("tests"), (*exec.Cmd).Start)
 	if err != nil {
 		t.Fatal(err)
