@@ -105,19 +105,26 @@ func TestOlderVersions(t *testing.T) {
 
 func TestCheckList(t *testing.T) {
 	for list, want := range map[string]string{
-		"":                                    "",
-		"A=true, kube:B = F,":                 "",
-		"UnknownVersionInteroperabilityProxy": `did you mean "UnknownVersionInteroperabilityProxy=true"?`,
-		"UnknownVersionInteropProxy=on":       `did you mean "UnknownVersionInteroperabilityProxy=true"?`,
-		"AllBeta=off":                         `did you mean "AllBeta=false"?`,
-		"AllAlpha=true;AllBeta=false":         `did you mean "AllAlpha=true,AllBeta=false"?`,
-		"AllAlpha=true AllBeta=false":         `did you mean "AllAlpha=true,AllBeta=false"?`,
-		"AllAlpha: true":                      `did you mean "AllAlpha=true"?`,
-		"=true":                               "did you mean",
+		"":                                        "",
+		"A=true, kube:B = F,":                     "",
+		"UnknownVersionInteroperabilityProxy":     `did you mean "UnknownVersionInteroperabilityProxy=true"?`,
+		"UnknownVersionInteropProxy=on":           `did you mean "UnknownVersionInteroperabilityProxy=true"?`,
+		"AllBeta=off":                             `did you mean "AllBeta=false"?`,
+		"AllAlpha=true;AllBeta=false":             `did you mean "AllAlpha=true,AllBeta=false"?`,
+		"AllAlpha=true AllBeta=false":             `did you mean "AllAlpha=true,AllBeta=false"?`,
+		"AllAlpha: true":                          `did you mean "AllAlpha=true"?`,
+		"=true":                                   "did you mean",
+		"AllBeta:false":                           `did you mean "AllBeta=false"?`,
+		"kube:AllBeta:false,kube:AllAlpha=on":     `did you mean "kube:AllBeta=false,kube:AllAlpha=true"?`,
+		"map[AllBeta:true AllAlpha:false]":        `did you mean "AllBeta=true,AllAlpha=false"?`,
+		`AllBeta="false"`:                         `did you mean "AllBeta=false"?`,
+		"AllBeta false":                           `did you mean "AllBeta=false"?`,
+		"true":                                    `did you mean "UnknownVersionInteroperabilityProxy=true"?`,
+		strings.Repeat("Nothing,", 1e5):           `did you mean "UnknownVersionInteroperabilityProxy=true"?`,
 		"AllAlpha=true,=,APIServerIdentity=false": "invalid value of : , err",
 	} {
 		err := CheckList(list)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || len(err.Error()) > 5000) {
 			t.Errorf("%q: error %v, want %q", list, err, want)
 		}
 	}
