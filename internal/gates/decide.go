@@ -185,7 +185,7 @@ func (d Decision) with(r Recording, flags []Set) (Decision, error) {
 		d.Reasons = words(registry.Set())
 	}
 	if len(d.Reasons) == 0 {
-		d.Reasons = slices.Concat(words(registry.Validate()...), d.oldNeeds(at), d.peers(), d.headers(), apisRefused(apis, r.Groups, d.Value("enable-priority-and-fairness")))
+		d.Reasons = slices.Concat(words(registry.Validate()...), d.oldNeeds(at), d.peers(), d.headers(), d.other(effective), apisRefused(apis, r.Groups, d.Value("enable-priority-and-fairness")))
 	}
 	d.Starts = len(d.Reasons) == 0
 	return d, nil
@@ -196,12 +196,18 @@ func (d Decision) with(r Recording, flags []Set) (Decision, error) {
 func (d Decision) unknown(r Recording, flags []Set) (reasons []string) {
 	known := d.gates.GetAllVersioned()
 	var arguments []string
+	ended := false // only arguments follow
 	for _, f := range flags {
 		name := string(cliflag.WordSepNormalizeFunc(nil, f.Name))
 		_, has := r.flag(name)
 		switch {
-		case f.Name == "":
+		case f.Name == "" && (ended || !strings.HasPrefix(f.Value, "-")):
 			arguments = append(arguments, f.Value)
+		case f.Name == "": // pflag says why it is no flag
+			ended = f.Value == "--"
+			if err := d.values.Parse([]string{f.Value}); err != nil {
+				reasons = append(reasons, err.Error())
+			}
 		case !has:
 			reasons = append(reasons, "unknown flag: --"+f.Name)
 		case name == featureGates:
@@ -313,6 +319,21 @@ func (d Decision) headers() (reasons []string) {
 	}
 	if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, "X-Remote-Uid") }) {
 		reasons = append(reasons, "--"+UIDHeaders+" is set without specifying the standard X-Remote-Uid header - API aggregation will not work")
+	}
+	return reasons
+}
+
+// other are the refusals of flags of emulation without it (ServerRunOptions.Validate), and of a
+// reconciler that does not exist (pkg/controlplane/instance.go).
+func (d Decision) other(effective compatibility.EffectiveVersion) (reasons []string) {
+	for _, f := range [][2]string{{"emulation", "Emulation"}, {"runtime-config-emulation", "RuntimeConfigEmulation"}} {
+		if d.Value(f[0]+"-forward-compatible") == "true" && effective.BinaryVersion().WithPatch(0).EqualTo(effective.EmulationVersion()) {
+			reasons = append(reasons, fmt.Sprintf("ServerRunOptions.%sForwardCompatible cannot be set to true if the emulation version is the same as the binary version", f[1]))
+		}
+	}
+	reconciler := d.Value("endpoint-reconciler-type")
+	if !slices.Contains([]string{"", "lease", "master-count", "none"}, reconciler) && !variable.MatchString(reconciler) {
+		reasons = append(reasons, "Reconciler not implemented: "+reconciler)
 	}
 	return reasons
 }
