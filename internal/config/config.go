@@ -184,7 +184,7 @@ func (r *reader) document(kind string, raw json.RawMessage) error {
 	}
 	head.Kind = kind
 	var fields map[string]json.RawMessage
-	if err := errors.Join(decode("document", raw, &fields), decode("document", raw, &head)); err != nil {
+	if err := cmp.Or(decode("document", raw, &fields), decode("document", raw, &head)); err != nil {
 		return err
 	}
 	group, version, _ := strings.Cut(head.APIVersion, "/")

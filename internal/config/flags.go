@@ -24,8 +24,11 @@ const (
 // podKinds are the kinds of objects whose pods may run a kube-apiserver.
 var podKinds = []string{"Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"}
 
-// podSpec is what is read of a pod.
+// podSpec is what is read of a pod, or of an object with a template of pods.
 type podSpec struct {
+	Template struct {
+		Spec *podSpec `json:"spec"`
+	} `json:"template"`
 	Containers []struct {
 		Name    string   `json:"name"`
 		Image   string   `json:"image"`
@@ -42,18 +45,16 @@ type podSpec struct {
 // pod reads a static pod of kube-apiserver, or an object with a template of such pods.
 func (r *reader) pod(raw json.RawMessage) error {
 	var pod struct {
-		Spec struct {
-			podSpec
-			Template struct {
-				Spec podSpec `json:"spec"`
-			} `json:"template"`
-		} `json:"spec"`
+		Spec podSpec `json:"spec"`
 	}
 	if err := decode("pod", raw, &pod); err != nil {
 		return err
 	}
-	found := false
-	for _, c := range append(pod.Spec.Containers, pod.Spec.Template.Spec.Containers...) {
+	found, containers := false, pod.Spec.Containers
+	if of := pod.Spec.Template.Spec; of != nil {
+		containers = append(containers, of.Containers...)
+	}
+	for _, c := range containers {
 		line, values := slices.Concat(c.Command, c.Args), []string{"$$", "$"}
 		for _, e := range c.Env {
 			if e.ValueFrom == nil { // others are known on the node only
@@ -73,8 +74,11 @@ func (r *reader) pod(raw json.RawMessage) error {
 		if err != nil {
 			return err
 		}
-		if own == nil && c.Name == server { // the image names the program
-			own = append([]string{}, line...)
+		if own == nil && c.Name == server { // the image or a wrapper names the program
+			own = []string{}
+			if i := slices.IndexFunc(line, func(w string) bool { return strings.HasPrefix(w, "--") && w != "--" }); i >= 0 {
+				own = line[i:]
+			}
 		}
 		if own == nil {
 			continue
@@ -135,7 +139,7 @@ func k3sFlag(arg string) string {
 // These match the assignment of a command line to a variable or in a unit of systemd, and a flag as
 // k3s has it.
 var (
-	assignment = regexp.MustCompile(`(?s)^(?:[A-Z][A-Z0-9_]*\+?=(-.*|.*\s-.*)|ExecStart=[-@:+!]*(.+))$`)
+	assignment = regexp.MustCompile(`(?s)^(?:ExecStart=[-@:+!]*(.+)|[A-Za-z][A-Za-z0-9_]*\+?=(-.*|.*\s-.*))$`)
 	unhyphened = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*[-+]?=`)
 )
 
@@ -186,7 +190,11 @@ func words(text, from string) ([]gates.Set, error) {
 		return nil, fmt.Errorf("it begins with %q, which is neither kube-apiserver nor a flag; give the command line of kube-apiserver, or flags alone", other)
 	}
 	flags := flagsOf(all, from)
-	if !slices.ContainsFunc(flags, func(s gates.Set) bool { return s.Name != "" }) {
+	switch {
+	case slices.ContainsFunc(flags, func(s gates.Set) bool { return s.Name != "" }):
+	case slices.ContainsFunc(flags, gates.Set.Variable):
+		return nil, errors.New("its flags are in a variable; give those of the process, such as 'ps -o args= -C kube-apiserver' prints them")
+	default:
 		return nil, errors.New("it has no flag; want a command line of kube-apiserver, such as 'ps -o args= -C kube-apiserver' prints it")
 	}
 	return flags, nil
@@ -207,7 +215,7 @@ func apiserver(commands [][]string) (line []string, err error) {
 		case i >= 0 && len(line) == 0: // another program may only name it
 			line = append([]string{}, command[i+1:]...)
 		case i >= 0 && i+1 < len(command) && strings.HasPrefix(command[i+1], "-"):
-			return nil, errors.New("it has several command lines of kube-apiserver; make a plan for each")
+			return nil, errors.New("it has several command lines of kube-apiserver; give the one that counts, or make a plan for each")
 		case line != nil && !ended && strings.HasPrefix(command[0], "-"):
 			line = append(line, command...)
 		case len(line) > 0:
@@ -260,10 +268,10 @@ func split(text string) (commands [][]string, err error) {
 	end := func() error {
 		of := assignment.FindStringSubmatch(word.String())
 		switch {
-		case of != nil && of[2] != "":
-			command = []string{of[2]}
+		case of != nil && of[1] != "":
+			command = []string{of[1]}
 		case of != nil:
-			assigned, err := split(of[1])
+			assigned, err := split(of[2])
 			if err != nil {
 				return err
 			}

@@ -91,7 +91,7 @@ func (f Flags) words() (words []string) {
 func (f Flags) unread() string {
 	var words []string
 	for _, s := range f.Set {
-		if s.Variable() && slices.Contains([]string{"", history.FeatureGates, runtimeConfig, emulatedVersion}, s.Name) {
+		if s.Variable() && !slices.Contains(words, s.String()) && slices.Contains([]string{"", history.FeatureGates, runtimeConfig, emulatedVersion}, s.Name) {
 			words = append(words, s.String())
 		}
 	}
