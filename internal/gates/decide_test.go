@@ -54,7 +54,8 @@ func TestOnlyGatesAreRecorded(t *testing.T) {
 		"": "", "Invented=true": "unrecognized feature gate: Invented", "SidecarContainers=true": "unrecognized feature gate: SidecarContainers",
 		"StatefulSetRecreateStrategy=false": "", "WatchList=perhaps": "invalid value of WatchList",
 	} {
-		d, err := Decide("v1.38.0-beta.0", []Set{{Name: featureGates, Value: list}, {Name: PeerCAFile, Value: "/ca.crt"}, {Name: "any-flag", Value: "x"}})
+		d, err := Decide("v1.38.0-beta.0", []Set{{Name: featureGates, Value: list}, {Name: PeerCAFile, Value: "/ca.crt"}, {Name: "any-flag", Value: "x"},
+			{Name: "allow-privileged", Bare: true}, {Name: featureGates, Value: "$GATES"}, {Name: runtimeConfig, Value: "$APIS"}})
 		if err != nil || d.Starts != (want == "") || !strings.Contains(strings.Join(d.Reasons, "\n"), want) || !strings.Contains(strings.Join(d.Notes, ""), "Not checked, since not recorded: flags of v1.38.0-beta.0") {
 			t.Errorf("%q: %+v, error %v", list, d, err)
 		}
