@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -20,6 +21,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -201,7 +203,7 @@ func (d Decision) unknown(r Recording, flags []Set) (reasons []string) {
 		name := string(cliflag.WordSepNormalizeFunc(nil, f.Name))
 		_, has := r.flag(name)
 		switch {
-		case f.Name == "" && (ended || !strings.HasPrefix(f.Value, "-")):
+		case f.Name == "" && (ended || f.Value == "-" || !strings.HasPrefix(f.Value, "-")):
 			arguments = append(arguments, f.Value)
 		case f.Name == "": // pflag says why it is no flag
 			ended = f.Value == "--"
@@ -253,6 +255,19 @@ var types = map[string]func(to *pflag.FlagSet, name, short string){
 	"ip":          func(to *pflag.FlagSet, name, short string) { to.IPP(name, short, nil, "") },
 	"string":      func(to *pflag.FlagSet, name, short string) { to.StringP(name, short, "", "") },
 	"stringSlice": func(to *pflag.FlagSet, name, short string) { to.StringSliceP(name, short, nil, "") },
+
+	"int32Slice":     func(to *pflag.FlagSet, name, short string) { to.Int32SliceP(name, short, nil, "") },
+	"stringToString": func(to *pflag.FlagSet, name, short string) { to.StringToStringP(name, short, nil, "") },
+	"quantity":       func(to *pflag.FlagSet, name, short string) { to.VarP(&resource.QuantityValue{}, name, short, "") },
+	"mapStringString": func(to *pflag.FlagSet, name, short string) {
+		to.VarP(cliflag.NewMapStringStringNoSplit(&map[string]string{}), name, short, "")
+	},
+	"namedCertKey": func(to *pflag.FlagSet, name, short string) {
+		to.VarP(cliflag.NewNamedCertKeyArray(&[]cliflag.NamedCertKey{}), name, short, "")
+	},
+	"pattern=N,...": func(to *pflag.FlagSet, name, short string) {
+		to.VarP(logsapi.VModuleConfigurationPflag(&logsapi.VModuleConfiguration{}), name, short, "")
+	},
 }
 
 func (f Flag) add(to *pflag.FlagSet) {
