@@ -94,7 +94,7 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 			if out != "" && !rehearsed {
 				return usage("--out is the directory of the runs of --rehearse; give that, too")
 			}
-			file, err := openConfig(cmd.InOrStdin(), files, line)
+			file, err := openConfig(cmd.InOrStdin(), files, line, cmd.Flags().Changed("flags-from"))
 			if err != nil {
 				return err
 			}
@@ -146,17 +146,17 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 	return cmd
 }
 
-// openConfig reads the files of a plan, or the one with a command line. Without any, the result is
-// empty.
-func openConfig(stdin io.Reader, files []string, line string) (file config.File, err error) {
-	if line != "" {
+// openConfig reads the files of a plan, or the one with a command line if lines is true. Without
+// any, the result is empty.
+func openConfig(stdin io.Reader, files []string, line string, lines bool) (file config.File, err error) {
+	if lines {
 		if len(files) > 0 {
 			return file, usage("--config and --flags-from: give one of them")
 		}
 		files = []string{line}
 	}
 	if len(files) > 0 {
-		if file, err = config.Open(files, stdin, line != ""); err != nil {
+		if file, err = config.Open(files, stdin, lines); err != nil {
 			return file, usage("%w", err)
 		}
 	}
@@ -167,7 +167,7 @@ func openConfig(stdin io.Reader, files []string, line string) (file config.File,
 func planVersions(file config.File, from, to, dir string) (older, newer string, notes []string, err error) {
 	if v := file.Version; v != "" && !semver.IsValid("v"+strings.TrimPrefix(v, "v")) {
 		if from == "" {
-			return "", "", nil, usage("the file gives the version %q, a label that kubeadm resolves when it runs: say with --from which version your servers run", v)
+			return "", "", nil, usage("the file gives the version %q, which names no release by itself: say with --from which version your servers run", v)
 		}
 		file.Version = ""
 	}

@@ -123,7 +123,7 @@ func TestPlanDoesNotGuessALabel(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := call(t, "plan", "--config", file, "--to", "v1.37.1"); err == nil || !strings.Contains(err.Error(), `"stable-1.36", a label`) {
+	if _, err := call(t, "plan", "--config", file, "--to", "v1.37.1"); err == nil || !strings.Contains(err.Error(), `"stable-1.36", which names no release`) {
 		t.Errorf("without --from: got %v", err)
 	}
 	if _, err := call(t, "plan", "--config", file, "--from", "v1.36.3", "--to", "v1.37.1"); err != nil {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -79,6 +80,8 @@ func content(name string, stdin io.Reader) ([]byte, error) {
 	if name != Stdin {
 		info, err := os.Stat(name) // before it is opened: a pipe without a writer would wait
 		switch {
+		case name == "":
+			return nil, errors.New("the file has no name")
 		case err != nil:
 			return nil, err
 		case info.IsDir():
@@ -133,7 +136,7 @@ func (r *reader) read(name string, body []byte, commandLine bool) error {
 // finish completes what all files say together.
 func (r *reader) finish() error {
 	if r.Kind == "" {
-		return errors.New("it says nothing about a kube-apiserver; give a kubeadm ClusterConfiguration, a static pod of kube-apiserver, or a configuration of k3s or RKE2")
+		return fmt.Errorf("it says nothing about a kube-apiserver. %s", strings.Join(append(r.Notes, give), " "))
 	}
 	if r.Kind == Kubeadm {
 		return r.finishKubeadm()
@@ -141,18 +144,29 @@ func (r *reader) finish() error {
 	return nil
 }
 
+// give says what a file may be.
+const give = "Give the pod of kube-apiserver (kubectl -n kube-system get pod NAME -o yaml), the configuration of kubeadm " +
+	"(kubectl -n kube-system get configmap kubeadm-config -o yaml), that of k3s or RKE2 with kube-apiserver-arg, " +
+	"or with --flags-from a command line (ps -o args= -C kube-apiserver, on a node)"
+
 // documents reads the documents of a text in YAML or JSON.
 func (r *reader) documents(text string) error {
 	for i, one := range separator.Split(text, -1) {
 		raw, err := yaml.YAMLToJSON([]byte(one))
 		switch {
+		case err != nil && strings.Contains(one, "{{"):
+			err = fmt.Errorf("%w; it looks like a template: give what is made of it", err)
 		case err != nil:
 		case string(raw) == "null":
 			continue
 		case raw[0] != '{':
-			return fmt.Errorf("document %d has no fields; a command line is for --flags-from", i+1)
+			return fmt.Errorf("document %d has no fields. %s", i+1, give)
 		default:
-			err = r.document(raw)
+			if _, twice := yaml.YAMLToJSONStrict([]byte(one)); twice != nil {
+				_, where, _ := strings.Cut(strings.Join(strings.Fields(twice.Error()), " "), "errors: ")
+				r.note("Of a name that is twice in document %d, the last one counts: %s.", i+1, where)
+			}
+			err = r.document("", raw)
 		}
 		if err != nil {
 			return fmt.Errorf("document %d: %w", i+1, err)
@@ -161,32 +175,33 @@ func (r *reader) documents(text string) error {
 	return nil
 }
 
-func (r *reader) document(raw json.RawMessage) error {
+// document reads one document, of a kind if it names none itself.
+func (r *reader) document(kind string, raw json.RawMessage) error {
 	var head struct {
 		APIVersion string            `json:"apiVersion"`
 		Kind       string            `json:"kind"`
 		Items      []json.RawMessage `json:"items"`
 	}
+	head.Kind = kind
 	var fields map[string]json.RawMessage
-	if err := errors.Join(decode("document", raw, &fields), decode("document", raw, &head)); err != nil {
+	if err := cmp.Or(decode("document", raw, &fields), decode("document", raw, &head)); err != nil {
 		return err
 	}
 	group, version, _ := strings.Cut(head.APIVersion, "/")
 	tool := others[group]
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
-		if prefix, _, _ := strings.Cut(field, "_"); head.Kind == "" {
-			tool = cmp.Or(tool, others[prefix])
+		if i := strings.Index(field, "_"); head.Kind == "" {
+			tool = cmp.Or(tool, others[field[:i+1]], others[field])
 		}
 	}
 	switch {
 	case tool != "":
-		return fmt.Errorf("it is a file of %s, which skewproof does not read; give the static pod or the kubeadm configuration that %s makes of it, "+
-			"such as /etc/kubernetes/manifests/kube-apiserver.yaml on a node", tool, tool)
+		return fmt.Errorf("it is a file of %s, which skewproof does not read. %s", tool, give)
 	case group == kubeadmGroup:
 		return r.kubeadm(head.Kind, version, raw)
-	case head.Kind == "List": // as kubectl prints several objects
+	case strings.HasSuffix(head.Kind, "List"): // as kubectl prints several objects; those of a PodList have no kind
 		for _, item := range head.Items {
-			if err := r.document(item); err != nil {
+			if err := r.document(strings.TrimSuffix(head.Kind, "List"), item); err != nil {
 				return err
 			}
 		}
@@ -198,16 +213,16 @@ func (r *reader) document(raw json.RawMessage) error {
 	case head.Kind == "" && head.APIVersion == "":
 		return r.k3s(fields)
 	}
-	r.note("The document of kind %s (%s) says nothing about a kube-apiserver.", head.Kind, head.APIVersion)
+	r.note("The document of kind %s (%s) was not read.", head.Kind, head.APIVersion)
 	return nil
 }
 
 // others are tools whose files name the flags of kube-apiservers in their own way, by the group of
-// the file or by the beginning of a field, up to "_".
+// the file, by a field, or by the beginning of a field.
 var others = map[string]string{
 	"kops.k8s.io": "kOps", "kind.x-k8s.io": "kind", "cluster.x-k8s.io": "Cluster API", "controlplane.cluster.x-k8s.io": "Cluster API",
-	"bootstrap.cluster.x-k8s.io": "Cluster API", "minikube.sigs.k8s.io": "minikube", "k0s.k0sproject.io": "k0s",
-	"machine": "Talos", "cluster": "Talos", "kube": "kubespray",
+	"bootstrap.cluster.x-k8s.io": "Cluster API", "minikube.sigs.k8s.io": "minikube", "k0s.k0sproject.io": "k0s", "core.gardener.cloud": "Gardener",
+	"machine": "Talos", "cluster": "Talos", "kube_": "kubespray",
 }
 
 func (f *File) note(format string, args ...any) {
@@ -219,7 +234,7 @@ func (f *File) note(format string, args ...any) {
 // separator matches the line before a document, and object the beginning of a document with fields.
 var (
 	separator = regexp.MustCompile(`(?m)^---(?: |$)`)
-	object    = regexp.MustCompile(`(?m)^(apiVersion:|kind:|` + k3sArg + `\+?:)|^\s*\{`)
+	object    = regexp.MustCompile(`(?m)^(apiVersion:|kind:| *` + k3sArg + `\+?:)|^\s*\{`)
 )
 
 // take makes this file one of a kind. A file is of one kind only.
@@ -236,7 +251,18 @@ func decode(what string, raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, into); err != nil {
+	return readable(what, kjson.UnmarshalCaseSensitivePreserveInts(raw, into))
+}
+
+// readable says which value is of a wrong type, without the names of types in Go.
+func readable(what string, err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Type.Kind() == reflect.String:
+		return fmt.Errorf("%s: %s is of the type %s and not a text; put it in quotes", what, cmp.Or(strings.Trim(wrong.Field, "."), "a value"), wrong.Value)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("%s: %s is of the wrong type %s", what, cmp.Or(strings.Trim(wrong.Field, "."), "it"), wrong.Value)
+	case err != nil:
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil

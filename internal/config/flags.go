@@ -22,51 +22,74 @@ const (
 )
 
 // podKinds are the kinds of objects whose pods may run a kube-apiserver.
-var podKinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet"}
+var podKinds = []string{"Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"}
 
-// podSpec is what is read of a pod.
+// podSpec is what is read of a pod, or of an object with a template of pods.
 type podSpec struct {
+	Template struct {
+		Spec *podSpec `json:"spec"`
+	} `json:"template"`
 	Containers []struct {
 		Name    string   `json:"name"`
 		Image   string   `json:"image"`
 		Command []string `json:"command"`
 		Args    []string `json:"args"`
+		Env     []struct {
+			Name      string          `json:"name"`
+			Value     string          `json:"value"`
+			ValueFrom json.RawMessage `json:"valueFrom"`
+		} `json:"env"`
 	} `json:"containers"`
 }
 
 // pod reads a static pod of kube-apiserver, or an object with a template of such pods.
 func (r *reader) pod(raw json.RawMessage) error {
 	var pod struct {
-		Spec struct {
-			podSpec
-			Template struct {
-				Spec podSpec `json:"spec"`
-			} `json:"template"`
-		} `json:"spec"`
+		Spec podSpec `json:"spec"`
 	}
 	if err := decode("pod", raw, &pod); err != nil {
 		return err
 	}
-	found := false
-	for _, c := range append(pod.Spec.Containers, pod.Spec.Template.Spec.Containers...) {
-		line := slices.Concat(c.Command, c.Args)
-		own := apiserver([][]string{line})
+	found, containers := false, pod.Spec.Containers
+	if of := pod.Spec.Template.Spec; of != nil {
+		containers = append(containers, of.Containers...)
+	}
+	for _, c := range containers {
+		line, values := slices.Concat(c.Command, c.Args), []string{"$$", "$"}
+		for _, e := range c.Env {
+			if e.ValueFrom == nil { // others are known on the node only
+				values = append(values, "$("+e.Name+")", e.Value)
+			}
+		}
+		for i, word := range line {
+			line[i] = strings.NewReplacer(values...).Replace(word)
+		}
+		own, err := apiserver([][]string{line})
 		if last := len(line) - 1; own == nil && last > 0 { // the script of a shell
 			script, _ := split(line[last]) // what is no script names no program
-			if own = apiserver(script); len(own) == 0 {
+			if own, err = apiserver(script); len(own) == 0 {
 				own = nil
 			}
 		}
-		if own == nil && c.Name == server { // the image names the program
-			own = append([]string{}, line...)
+		if err != nil {
+			return err
+		}
+		if own == nil && c.Name == server { // the image or a wrapper names the program
+			own = []string{}
+			if i := slices.IndexFunc(line, func(w string) bool { return strings.HasPrefix(w, "--") && w != "--" }); i >= 0 {
+				own = line[i:]
+			}
 		}
 		if own == nil {
 			continue
 		}
-		if r.Kind != "" {
-			return fmt.Errorf("it has a pod of kube-apiserver beside a %s; make a plan for each", r.Kind)
+		if r.Kind == StaticPod {
+			return errors.New("it has several pods of kube-apiserver; make a plan for each: kubectl -n kube-system get pod NAME -o yaml")
 		}
-		r.Kind, found = StaticPod, true
+		if err := r.take(StaticPod); err != nil {
+			return err
+		}
+		found = true
 		r.Flags = flagsOf(own, r.name)
 		image, _, _ := strings.Cut(path.Base(c.Image), "@")
 		_, r.Version, _ = strings.Cut(image, ":")
@@ -97,17 +120,27 @@ func (r *reader) k3s(fields map[string]json.RawMessage) error {
 			r.Flags = nil
 		}
 		for _, arg := range list {
-			r.Flags = append(r.Flags, flagsOf([]string{"--" + strings.TrimLeft(arg, "-")}, r.name)...)
+			r.Flags = append(r.Flags, flagsOf([]string{k3sFlag(arg)}, r.name)...)
 		}
 	}
 	return nil
 }
 
+// k3sFlag is the flag that k3s and RKE2 make of a kube-apiserver-arg. One without a value is true,
+// and a name that ends with "+" or "-" adds to a value of their own.
+func k3sFlag(arg string) string {
+	name, value, has := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+	if !has {
+		value = "true"
+	}
+	return "--" + strings.TrimRight(name, "-+") + "=" + value
+}
+
 // These match the assignment of a command line to a variable or in a unit of systemd, and a flag as
 // k3s has it.
 var (
-	assignment = regexp.MustCompile(`(?s)^(?:[A-Z][A-Z0-9_]*\+?=(-.*|.*\s-.*)|ExecStart=[-@:+!]*(.+))$`)
-	unhyphened = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*=`)
+	assignment = regexp.MustCompile(`(?s)^(?:ExecStart=[-@:+!]*(.+)|[A-Za-z][A-Za-z0-9_]*\+?=(-.*|.*\s-.*))$`)
+	unhyphened = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*[-+]?=`)
 )
 
 // words reads the text of a command line: of kube-apiserver, or of k3s or RKE2 with
@@ -121,9 +154,16 @@ func words(text, from string) ([]gates.Set, error) {
 			return nil, err
 		}
 	}
-	line := apiserver(commands)
+	line, err := apiserver(commands)
+	if err != nil {
+		return nil, err
+	}
+	other := "" // another program that is named
 	if line == nil {
 		line = slices.Concat(slices.DeleteFunc(commands, func(c []string) bool { return !slices.ContainsFunc(c, flag) })...)
+		if len(line) > 0 && !flag(line[0]) && !strings.HasPrefix(line[0], "$") {
+			other = line[0]
+		}
 	}
 	var own, all []string // the flags for kube-apiserver of k3s, and all words
 	for i, word := range line {
@@ -132,22 +172,29 @@ func words(text, from string) ([]gates.Set, error) {
 			previous = line[i-1]
 		}
 		if value, is := strings.CutPrefix(strings.TrimLeft(word, "-"), k3sArg+"="); is {
-			own = append(own, "--"+value)
+			own = append(own, k3sFlag(value))
 		} else if previous == "--"+k3sArg {
-			own = append(own, "--"+word)
+			own = append(own, k3sFlag(word))
 		}
 		if unhyphened.MatchString(word) && !takesNext(previous) {
-			word = "--" + word
+			word = k3sFlag(word)
 		}
 		if word != "-" && word != "" {
 			all = append(all, word)
 		}
 	}
-	if len(own) > 0 {
+	switch {
+	case len(own) > 0:
 		all = own
+	case other != "":
+		return nil, fmt.Errorf("it begins with %q, which is neither kube-apiserver nor a flag; give the command line of kube-apiserver, or flags alone", other)
 	}
 	flags := flagsOf(all, from)
-	if !slices.ContainsFunc(flags, func(s gates.Set) bool { return s.Name != "" }) {
+	switch {
+	case slices.ContainsFunc(flags, func(s gates.Set) bool { return s.Name != "" }):
+	case slices.ContainsFunc(flags, gates.Set.Variable):
+		return nil, errors.New("its flags are in a variable; give those of the process, such as 'ps -o args= -C kube-apiserver' prints them")
+	default:
 		return nil, errors.New("it has no flag; want a command line of kube-apiserver, such as 'ps -o args= -C kube-apiserver' prints it")
 	}
 	return flags, nil
@@ -155,19 +202,27 @@ func words(text, from string) ([]gates.Set, error) {
 
 // apiserver returns what follows the name of the program in the command that runs kube-apiserver,
 // with flags in lines of their own below it. It is nil without such a command.
-func apiserver(commands [][]string) (line []string) {
+func apiserver(commands [][]string) (line []string, err error) {
+	ended := false
 	for _, command := range commands {
-		i := slices.IndexFunc(command, func(w string) bool { return path.Base(w) == server })
+		i := -1
+		for at, w := range command { // a word after a flag is the program only if no other word is
+			if path.Base(w) == server && !strings.HasPrefix(w, "-") && (i < 0 || i > 0 && takesNext(command[i-1]) && !takesNext(command[at-1])) {
+				i = at
+			}
+		}
 		switch {
 		case i >= 0 && len(line) == 0: // another program may only name it
 			line = append([]string{}, command[i+1:]...)
-		case line != nil && strings.HasPrefix(command[0], "-"):
+		case i >= 0 && i+1 < len(command) && strings.HasPrefix(command[i+1], "-"):
+			return nil, errors.New("it has several command lines of kube-apiserver; give the one that counts, or make a plan for each")
+		case line != nil && !ended && strings.HasPrefix(command[0], "-"):
 			line = append(line, command...)
 		case len(line) > 0:
-			return line
+			ended = true
 		}
 	}
-	return line
+	return line, nil
 }
 
 // takesNext reports whether the value of a flag is the next word of the command line.
@@ -175,16 +230,22 @@ func takesNext(word string) bool {
 	return strings.HasPrefix(word, "-") && !strings.Contains(word, "=") && !gates.Bare(strings.TrimLeft(word, "-"))
 }
 
-// flagsOf reads the words of a command line.
+// flagsOf reads the words of a command line as pflag does. What is no flag has no name.
 func flagsOf(line []string, from string) (all []gates.Set) {
+	ended := false // only arguments follow
 	for i := 0; i < len(line); i++ {
 		word := line[i]
-		if !strings.HasPrefix(word, "-") {
+		if short, is := strings.CutPrefix(word, "-v"); is && short != "" { // no other short name has a value
+			word = "--v=" + strings.TrimPrefix(short, "=")
+		} else if is {
+			word = "--v"
+		}
+		name, value, has := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+		if ended = ended || word == "--"; ended || !strings.HasPrefix(word, "--") || name == "" || name[0] == '-' {
 			all = append(all, gates.Set{Value: word, From: from})
 			continue
 		}
-		name, value, has := strings.Cut(strings.TrimLeft(word, "-"), "=")
-		s := gates.Set{Name: name, Value: value, Bare: !has, From: from}
+		s := gates.Set{Name: strings.ReplaceAll(name, "_", "-"), Value: value, Bare: !has, From: from}
 		if takesNext(word) && i+1 < len(line) {
 			i++
 			s.Value, s.Bare = line[i], false
@@ -207,10 +268,10 @@ func split(text string) (commands [][]string, err error) {
 	end := func() error {
 		of := assignment.FindStringSubmatch(word.String())
 		switch {
-		case of != nil && of[2] != "":
-			command = []string{of[2]}
+		case of != nil && of[1] != "":
+			command = []string{of[1]}
 		case of != nil:
-			assigned, err := split(of[1])
+			assigned, err := split(of[2])
 			if err != nil {
 				return err
 			}

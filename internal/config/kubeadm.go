@@ -21,6 +21,10 @@ const kubeadmGroup = "kubeadm.k8s.io"
 // util/config/common.go and apis/kubeadm/scheme.
 var kubeadmAPIs = map[string][2]string{"v1beta3": {"v1.22", "v1.36"}, "v1beta4": {"v1.31", ""}, "v1": {"v1.37", ""}}
 
+// removedAPIs are older versions of kubeadm's API, and the last kubeadm that reads them. Source:
+// k8s.io/kubernetes cmd/kubeadm/app/util/config/common.go.
+var removedAPIs = map[string]string{"v1beta1": "v1.15", "v1beta2": "v1.22"}
+
 // clusterConfiguration is what is read of kubeadm's ClusterConfiguration.
 type clusterConfiguration struct {
 	KubernetesVersion string          `json:"kubernetesVersion"`
@@ -44,7 +48,7 @@ var unread = map[string]string{
 func (f *File) kubeadmFields(kind string, raw json.RawMessage, into any) error {
 	unknown, err := kjson.UnmarshalStrict(raw, into)
 	if err != nil {
-		return fmt.Errorf("%s: %w", kind, err)
+		return readable(kind, err)
 	}
 	for _, u := range unknown {
 		var field kjson.FieldError
@@ -60,8 +64,11 @@ func (r *reader) kubeadm(kind, version string, raw json.RawMessage) error {
 		return err
 	}
 	if _, known := kubeadmAPIs[version]; !known {
-		return fmt.Errorf("%s/%s is not a version of kubeadm's API that skewproof reads, which are v1beta3, v1beta4 and v1; "+
-			"'kubeadm config migrate' makes a newer file", kubeadmGroup, version)
+		hint := ""
+		if last := removedAPIs[version]; last != "" {
+			hint = fmt.Sprintf(". 'kubeadm config migrate' of %s makes a newer file", last)
+		}
+		return fmt.Errorf("apiVersion %s/%s is none of kubeadm's API that skewproof reads, which are v1beta3, v1beta4 and v1%s", kubeadmGroup, version, hint)
 	}
 	if r.KubeadmAPI != "" && r.KubeadmAPI != version {
 		return fmt.Errorf("it has documents of %s/%s and of %s/%s, which kubeadm refuses", kubeadmGroup, r.KubeadmAPI, kubeadmGroup, version)
@@ -103,7 +110,7 @@ func (r *reader) cluster(kind string, raw json.RawMessage) error {
 		all = append(all, [2]string{name, byName[name]})
 	}
 	for _, a := range args {
-		if a.MergeMethod != "" {
+		if a.MergeMethod != "" && r.KubeadmAPI == "v1" { // older versions ignore it
 			r.note("%s: %s has a mergeMethod. It was not read.", where, a.Name)
 			continue
 		}
@@ -119,7 +126,7 @@ func (r *reader) cluster(kind string, raw json.RawMessage) error {
 		r.args = append(r.args, flagsOf([]string{"--" + a[0] + "=" + a[1]}, r.name)...)
 	}
 	if len(c.FeatureGates) > 0 {
-		r.note("ClusterConfiguration.featureGates are those of kubeadm, and not those of kube-apiserver.")
+		r.note("ClusterConfiguration.featureGates are those of kubeadm. Those of kube-apiserver are the feature-gates of apiServer.extraArgs.")
 	}
 	return nil
 }
@@ -129,7 +136,8 @@ func (r *reader) cluster(kind string, raw json.RawMessage) error {
 // getAPIServerCommand.
 func (r *reader) finishKubeadm() error {
 	if !slices.Contains(r.seen, "ClusterConfiguration") {
-		return errors.New("it has no ClusterConfiguration, which has the flags of kube-apiserver; 'kubectl -n kube-system get configmap kubeadm-config -o yaml' prints it")
+		return fmt.Errorf("it has no ClusterConfiguration, which has the flags of kube-apiserver, but %s; "+
+			"'kubectl -n kube-system get configmap kubeadm-config -o yaml' prints it", strings.Join(r.seen, ", "))
 	}
 	for _, own := range [][2]string{{"proxy-client-cert-file", "front-proxy-client.crt"}, {"proxy-client-key-file", "front-proxy-client.key"}} {
 		if !slices.ContainsFunc(r.args, func(s gates.Set) bool { return s.Name == own[0] }) {

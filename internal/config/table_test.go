@@ -182,7 +182,7 @@ func confirm(t *testing.T, name string, d gates.Decision, words string) {
 }
 
 // firstOnly matches refusals at which a real server ends, whatever else is wrong.
-var firstOnly = regexp.MustCompile(`^(unknown flag|invalid argument|unrecognized feature gate)`)
+var firstOnly = regexp.MustCompile(`^(unknown (shorthand )?flag|bad flag syntax|invalid argument|unrecognized feature gate)`)
 
 // failed and unparsed match the last line of a kube-apiserver that does not start.
 var (

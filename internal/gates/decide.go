@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -20,6 +21,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
+	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/skewproof/skewproof/sim/recorded"
 )
@@ -185,7 +187,7 @@ func (d Decision) with(r Recording, flags []Set) (Decision, error) {
 		d.Reasons = words(registry.Set())
 	}
 	if len(d.Reasons) == 0 {
-		d.Reasons = slices.Concat(words(registry.Validate()...), d.oldNeeds(at), d.peers(), d.headers(), apisRefused(apis, r.Groups, d.Value("enable-priority-and-fairness")))
+		d.Reasons = slices.Concat(words(registry.Validate()...), d.oldNeeds(at), d.peers(), d.headers(), d.other(effective), apisRefused(apis, r.Groups, d.Value("enable-priority-and-fairness")))
 	}
 	d.Starts = len(d.Reasons) == 0
 	return d, nil
@@ -196,12 +198,18 @@ func (d Decision) with(r Recording, flags []Set) (Decision, error) {
 func (d Decision) unknown(r Recording, flags []Set) (reasons []string) {
 	known := d.gates.GetAllVersioned()
 	var arguments []string
+	ended := false // only arguments follow
 	for _, f := range flags {
 		name := string(cliflag.WordSepNormalizeFunc(nil, f.Name))
 		_, has := r.flag(name)
 		switch {
-		case f.Name == "":
+		case f.Name == "" && (ended || f.Value == "-" || !strings.HasPrefix(f.Value, "-")):
 			arguments = append(arguments, f.Value)
+		case f.Name == "": // pflag says why it is no flag
+			ended = f.Value == "--"
+			if err := d.values.Parse([]string{f.Value}); err != nil {
+				reasons = append(reasons, err.Error())
+			}
 		case !has:
 			reasons = append(reasons, "unknown flag: --"+f.Name)
 		case name == featureGates:
@@ -247,6 +255,19 @@ var types = map[string]func(to *pflag.FlagSet, name, short string){
 	"ip":          func(to *pflag.FlagSet, name, short string) { to.IPP(name, short, nil, "") },
 	"string":      func(to *pflag.FlagSet, name, short string) { to.StringP(name, short, "", "") },
 	"stringSlice": func(to *pflag.FlagSet, name, short string) { to.StringSliceP(name, short, nil, "") },
+
+	"int32Slice":     func(to *pflag.FlagSet, name, short string) { to.Int32SliceP(name, short, nil, "") },
+	"stringToString": func(to *pflag.FlagSet, name, short string) { to.StringToStringP(name, short, nil, "") },
+	"quantity":       func(to *pflag.FlagSet, name, short string) { to.VarP(&resource.QuantityValue{}, name, short, "") },
+	"mapStringString": func(to *pflag.FlagSet, name, short string) {
+		to.VarP(cliflag.NewMapStringStringNoSplit(&map[string]string{}), name, short, "")
+	},
+	"namedCertKey": func(to *pflag.FlagSet, name, short string) {
+		to.VarP(cliflag.NewNamedCertKeyArray(&[]cliflag.NamedCertKey{}), name, short, "")
+	},
+	"pattern=N,...": func(to *pflag.FlagSet, name, short string) {
+		to.VarP(logsapi.VModuleConfigurationPflag(&logsapi.VModuleConfiguration{}), name, short, "")
+	},
 }
 
 func (f Flag) add(to *pflag.FlagSet) {
@@ -313,6 +334,21 @@ func (d Decision) headers() (reasons []string) {
 	}
 	if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, "X-Remote-Uid") }) {
 		reasons = append(reasons, "--"+UIDHeaders+" is set without specifying the standard X-Remote-Uid header - API aggregation will not work")
+	}
+	return reasons
+}
+
+// other are the refusals of flags of emulation without it (ServerRunOptions.Validate), and of a
+// reconciler that does not exist (pkg/controlplane/instance.go).
+func (d Decision) other(effective compatibility.EffectiveVersion) (reasons []string) {
+	for _, f := range [][2]string{{"emulation", "Emulation"}, {"runtime-config-emulation", "RuntimeConfigEmulation"}} {
+		if d.Value(f[0]+"-forward-compatible") == "true" && effective.BinaryVersion().WithPatch(0).EqualTo(effective.EmulationVersion()) {
+			reasons = append(reasons, fmt.Sprintf("ServerRunOptions.%sForwardCompatible cannot be set to true if the emulation version is the same as the binary version", f[1]))
+		}
+	}
+	reconciler := d.Value("endpoint-reconciler-type")
+	if !slices.Contains([]string{"", "lease", "master-count", "none"}, reconciler) && !variable.MatchString(reconciler) {
+		reasons = append(reasons, "Reconciler not implemented: "+reconciler)
 	}
 	return reasons
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -37,7 +36,7 @@ var everything = sync.OnceValues(func() (gates, bare sets.Set[string]) {
 // Bare reports whether a flag of kube-apiserver does not take its value from the next word.
 func Bare(name string) bool {
 	_, bare := everything()
-	return bare.Has(name)
+	return bare.Has(strings.ReplaceAll(name, "_", "-"))
 }
 
 // parse reads lists of feature gates such as "A=true, kube:B=0", with their prefixes. Of two values
@@ -50,7 +49,7 @@ func parse(lists ...string) (map[string]bool, error) {
 		err = errors.New("a feature gate has no name")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%q is no list of feature gates: %w; did you mean %q?", list, err, correct(list))
+		return nil, fmt.Errorf("%.300q is no list of feature gates: %.300v; did you mean %q?", list, err, correct(list))
 	}
 	return all, nil
 }
@@ -106,25 +105,32 @@ func With(list string, gates map[string]bool) string {
 	return cliflag.NewMapStringBool(&all).String() // sorted
 }
 
-// separators matches what people write between feature gates instead of a comma.
-var separators = regexp.MustCompile(`[;,\s]+`)
+// These match a word in what should be a list of feature gates, and those for "off".
+var (
+	listed = regexp.MustCompile(`[A-Za-z0-9]+`)
+	off    = regexp.MustCompile(`(?i)^(off|no?|disabled?|f(alse?)?|0)$`)
+)
 
-// correct makes a list of feature gates of a text: with the names that are most like those in the
-// text, and with booleans.
+// correct makes a list of feature gates of the beginning of a text: those whose names are most like
+// words in the text. They are on, unless the next word says "off".
 func correct(text string) string {
 	var all []string
 	known, _ := everything()
-	for _, one := range separators.Split(strings.ReplaceAll(text, ": ", "="), -1) {
-		name, value, _ := strings.Cut(strings.Trim(one, `-+"'[]{}`), "=")
-		best, similarity := name, 0.7
+	prefix := ""
+	if strings.Contains(text, compatibility.DefaultKubeComponent+":") {
+		prefix = compatibility.DefaultKubeComponent + ":"
+	}
+	for _, word := range listed.FindAllString(text[:min(len(text), 2000)], -1) {
+		best, similarity := "", 0.7
 		for _, gate := range sets.List(known) {
-			if s := levenshtein.Similarity(strings.ToLower(name), strings.ToLower(gate), nil); s > similarity {
+			if s := levenshtein.Similarity(strings.ToLower(word), strings.ToLower(gate), nil); s > similarity {
 				best, similarity = gate, s
 			}
 		}
-		if best != "" {
-			off := slices.Contains([]string{"off", "no", "n", "disabled", "disable", "f", "false", "0"}, strings.ToLower(value))
-			all = append(all, fmt.Sprintf("%s=%t", best, !off))
+		if last := len(all) - 1; best != "" {
+			all = append(all, prefix+best+"=true")
+		} else if last >= 0 && off.MatchString(word) {
+			all[last] = strings.TrimSuffix(all[last], "true") + "false"
 		}
 	}
 	if len(all) == 0 {

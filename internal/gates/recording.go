@@ -191,7 +191,14 @@ func (r Recording) completed(name string, flags []Set) Recording {
 	}
 	for _, f := range flags {
 		if f.Name != featureGates {
-			r.Flags = append(r.Flags, Flag{Name: f.Name, Type: "string"})
+			flag := Flag{Name: f.Name, Type: "string"}
+			if f.Name == runtimeConfig {
+				flag.Type = "mapStringString"
+			}
+			if f.Bare {
+				flag.NoValue = "true"
+			}
+			r.Flags = append(r.Flags, flag)
 			continue
 		}
 		for gate := range Read(f.Value) {
@@ -201,7 +208,7 @@ func (r Recording) completed(name string, flags []Set) Recording {
 			}
 		}
 	}
-	r.Flags = append(r.Flags, Flag{Name: featureGates, Type: "string"})
+	r.Flags = append(r.Flags, Flag{Name: featureGates, Type: "mapStringBool"})
 	if semver.Compare(name, "v1.31") >= 0 {
 		r.Flags = append(r.Flags, Flag{Name: emulated, Type: "stringSlice"})
 	}

@@ -34,14 +34,14 @@ func (o OwnFlags) APIs(usual string) string {
 }
 
 // all returns the user's own flags, each with its name and value. A flag without a value is
-// switched on, which pflag writes as the value "true".
+// switched on, which pflag writes as the value "true". kube-apiserver takes underscores for hyphens.
 func (o OwnFlags) all() (all [][2]string) {
 	for _, f := range o.Flags {
 		name, value, ok := strings.Cut(f, "=")
 		if !ok {
 			value = "true"
 		}
-		all = append(all, [2]string{name, value})
+		all = append(all, [2]string{strings.ReplaceAll(name, "_", "-"), value})
 	}
 	return all
 }

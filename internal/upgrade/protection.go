@@ -138,6 +138,9 @@ func sideOf(version string, flags Flags) reports.PlanSide {
 			s.Why = "It passes requests on, but its discovery does not list what its peers serve. Merged discovery came with v1.35."
 		}
 	}
+	if of := flags.unread(); of != "" && s.Starts {
+		s.Why = strings.TrimSpace(s.Why + " This is right if `" + of + "` changes nothing: the value of the variable is not known.")
+	}
 	return s
 }
 

@@ -87,6 +87,17 @@ func (f Flags) words() (words []string) {
 	return words
 }
 
+// unread returns the flags that may decide about the Mixed Version Proxy, but have a variable.
+func (f Flags) unread() string {
+	var words []string
+	for _, s := range f.Set {
+		if s.Variable() && !slices.Contains(words, s.String()) && slices.Contains([]string{"", history.FeatureGates, runtimeConfig, emulatedVersion}, s.Name) {
+			words = append(words, s.String())
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 // Find finds the recordings of a pair of versions. To must not be older than from. An error about
 // the versions is of the kind [run.KindUsage].
 func Find(from, to string, directories ...string) (older, newer recorded.Recording, err error) {
@@ -179,7 +190,11 @@ func notes(o Options, p reports.UpgradePlan, skew []string) (notes []string) {
 		sides = sides[:1]
 	}
 	for _, r := range sides {
-		notes = append(notes, decide(r.All.Name, o.Flags).Notes...)
+		for _, note := range decide(r.All.Name, o.Flags).Notes {
+			if !slices.Contains(notes, note) {
+				notes = append(notes, note)
+			}
+		}
 	}
 	if p.From == p.To {
 		notes = append(notes, "Both versions are the same. This plan is for a change of flags.")

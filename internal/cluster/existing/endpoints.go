@@ -100,8 +100,11 @@ func load(list string) (*api.Config, []*api.Config, error) {
 		if path == "" {
 			continue
 		}
-		if _, err := os.Stat(path); err != nil { // client-go treats a missing file as an empty one
+		switch info, err := os.Stat(path); {
+		case err != nil: // client-go treats a missing file as an empty one
 			return nil, nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		case !info.Mode().IsRegular(): // client-go would wait for a pipe for ever
+			return nil, nil, fmt.Errorf("%w: %s is a directory, a pipe or a device; write the kubeconfig to a file", ErrUnreadable, path)
 		}
 		one, err := (&clientcmd.ClientConfigLoadingRules{Precedence: []string{path}}).Load()
 		if err != nil {
@@ -192,7 +195,9 @@ func checkUsable(c *rest.Config) error {
 		return err
 	}
 	c.CAFile, c.CertFile, c.KeyFile = "", "", ""
-	if _, err := rest.TLSConfigFor(c); err != nil {
+	if _, err := rest.TLSConfigFor(c); c.ExecProvider != nil && err != nil {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("its certificates or keys cannot be used: %w (kubectl config view leaves them out unless it is called with --raw)", err)
 	}
 	return nil

@@ -1,10 +1,12 @@
 package existing
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/skewproof/skewproof/internal/pki"
@@ -129,6 +131,13 @@ func TestEndpointsRefuses(t *testing.T) {
 				t.Errorf("error %v, want one that says %q", err, c.want)
 			}
 		})
+	}
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Endpoints(fifo, nil); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("a pipe: %v", err)
 	}
 	if _, err := Endpoints(filepath.Join(t.TempDir(), "nothing"), nil); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a missing file: %v", err)

@@ -162,7 +162,7 @@ func CheckOwn(o history.OwnFlags, starts []Start) (notes []string, err error) {
 
 func checkFlag(name, value string, starts []Start) error {
 	if name == runtimeConfig {
-		return fmt.Errorf("skewproof has a flag of its own for this: give --runtime-config %s", value)
+		return fmt.Errorf("skewproof has a flag of its own for this: give --runtime-config=%s", value)
 	}
 	is := func(arg string) bool { n, _ := cut(arg); return n == name }
 	if name == PolicyFlag && !slices.ContainsFunc(starts, func(s Start) bool { return slices.ContainsFunc(s.Args, is) }) {

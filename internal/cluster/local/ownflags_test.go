@@ -128,7 +128,7 @@ func TestOwnFlagsThatWouldBreakTheRun(t *testing.T) {
 		{"tls-sni-cert-key=a,b", []Start{usual}, "authorities and headers"},
 		{"version", []Start{usual}, "prints a text and ends"},
 		{"secure-port=1", []Start{usual}, "address and port that the run gives it"},
-		{"runtime-config=api/ga=true", []Start{usual}, "give --runtime-config api/ga=true"},
+		{"runtime-config=api/ga=true", []Start{usual}, "give --runtime-config=api/ga=true"},
 		{"feature-gates=WatchList=True, SizeBasedListCostEstimate=0", []Start{usual}, ""},
 		{"feature-gates=kube:WatchList=t", []Start{usual, kubeadm}, ""},
 		{"feature-gates=kube:WatchList=true,SizeBasedListCostEstimate=true", []Start{usual}, "do not mix use"},
