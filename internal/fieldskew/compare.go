@@ -133,7 +133,14 @@ func (s *sweep) leaves(r Resource, a Answer) map[string]string {
 	all := map[string]string{}
 	if a.OK() {
 		o := maps.Clone(a.Object)
-		maps.DeleteFunc(o, func(name string, _ any) bool { return s.skipped(r, name) })
+		maps.DeleteFunc(o, func(name string, _ any) bool { return slices.Contains(s.data.Skipped, name) })
+		for _, name := range s.data.Answered { // lists in it have no order
+			if of, ok := o[name].(tree); ok && !r.Updates {
+				of = maps.Clone(of)
+				maps.DeleteFunc(of, func(_ string, value any) bool { return isContainer(value) })
+				o[name] = of
+			}
+		}
 		if meta, ok := o["metadata"].(tree); ok {
 			meta = maps.Clone(meta)
 			o["metadata"] = meta
@@ -194,7 +201,7 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string) erro
 		case !a.OK():
 			sides[i].Outcome, sides[i].Says = recorded.FieldRefused, a.Refusal.Message
 		case len(n.place) == 0:
-		case !has:
+		case !has || isEmpty(got) && !isEmpty(sent):
 			sides[i].Outcome, sides[i].Owned = recorded.FieldDropped, owned(a.Object, n.place)
 		case !contains(got, sent):
 			sides[i].Outcome, sides[i].Stored = recorded.FieldDefaulted, encode(got)
@@ -205,6 +212,11 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string) erro
 		n.found = append(n.found, found{node: *n, object: t.object, place: place, accepted: t.accepted(), value: value, field: field})
 	}
 	if t.accepted() < 2 {
+		for _, side := range sides {
+			if value == recorded.FieldZero && side.Outcome == recorded.FieldDropped {
+				side.Outcome = recorded.FieldStored // answers leave empty values out
+			}
+		}
 		t.folded = value == recorded.FieldOne
 		note(field, n.place)
 		return nil
@@ -356,12 +368,20 @@ func (s *sweep) settle(n *node, tried []string) {
 		}
 		s.cases = append(s.cases, c)
 		if n.home != "" && n.Of == nil && (c.field.Older.Outcome != recorded.FieldDropped || c.field.Newer.Outcome != recorded.FieldDropped) {
-			if s.differs[n.home] == nil { // for other kinds with the same definition
-				s.differs[n.home] = map[string]bool{}
-			}
-			s.differs[n.home][n.path[n.at:]] = true
+			s.differed(n.home, n.path[n.at:])
 		}
 	}
+}
+
+// isEmpty reports whether a value is an object or a list with nothing in it.
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case tree:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
 }
 
 // contains reports whether a value has everything of another one.

@@ -119,6 +119,11 @@ func (f *Found) vanished(ctx context.Context, cases []int) ([]int, error) {
 		if t.accepted() > 0 {
 			err = f.sweep.judge(ctx, &n, &t, c.value)
 		}
+		if c.field.Older.Outcome != c.field.Newer.Outcome { // both may drop what only one of them knows
+			n.found = slices.DeleteFunc(n.found, func(of found) bool {
+				return of.field.Older.Outcome == recorded.FieldDropped && of.field.Newer.Outcome == recorded.FieldDropped
+			})
+		}
 		gone[i] = len(n.found) == 0 && (t.accepted() > 0 || c.accepted == 1)
 		return err
 	})
@@ -141,7 +146,7 @@ func each(ctx context.Context, cases []int, do func(ctx context.Context, i int) 
 func (f *Found) Update(ctx context.Context) error {
 	var cases []int
 	for i, c := range f.cases {
-		if c.node.untried == "" && !f.sweep.dryRunOnly(c.node.whole()) {
+		if c.node.untried == "" && !f.sweep.dryRunOnly(c.node.whole()) && !slices.Equal(c.place, itsName) { // objects have other names
 			cases = append(cases, i)
 		}
 	}
