@@ -129,13 +129,13 @@ func (s *sweep) send(ctx context.Context, r Resource, object any, dryRun bool) (
 const maxRepeats = 3
 
 // leaves are what an answer has: the leaves of the object by their places, and warnings.
-func (s *sweep) leaves(r Resource, a Answer) map[string]string {
+func (s *sweep) leaves(n *node, a Answer) map[string]string {
 	all := map[string]string{}
 	if a.OK() {
 		o := maps.Clone(a.Object)
 		maps.DeleteFunc(o, func(name string, _ any) bool { return slices.Contains(s.data.Skipped, name) })
-		for _, name := range s.data.Answered { // lists in it have no order
-			if of, ok := o[name].(tree); ok && !r.Updates {
+		for _, name := range s.data.Answered { // lists beside what is tried have no order
+			if of, ok := o[name].(tree); ok && !n.Updates && !under(n.place, []string{name}) {
 				of = maps.Clone(of)
 				maps.DeleteFunc(of, func(_ string, value any) bool { return isContainer(value) })
 				o[name] = of
@@ -159,7 +159,7 @@ func (s *sweep) leaves(r Resource, a Answer) map[string]string {
 // difference is what differs in two answers: places in the objects, and warnings.
 func (s *sweep) difference(ctx context.Context, n *node, t trial) (different map[string]bool, err error) {
 	different = map[string]bool{}
-	first := [2]map[string]string{s.leaves(n.Resource, t.answers[0]), s.leaves(n.Resource, t.answers[1])}
+	first := [2]map[string]string{s.leaves(n, t.answers[0]), s.leaves(n, t.answers[1])}
 	for _, side := range first {
 		for key := range side {
 			different[key] = first[0][key] != first[1][key]
@@ -179,7 +179,7 @@ func (s *sweep) difference(ctx context.Context, n *node, t trial) (different map
 			return nil, err
 		}
 		for side, answer := range answers {
-			again := s.leaves(n.Resource, answer)
+			again := s.leaves(n, answer)
 			maps.DeleteFunc(different, func(key string, _ bool) bool { return again[key] != first[side][key] })
 		}
 	}
@@ -212,11 +212,6 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string) erro
 		n.found = append(n.found, found{node: *n, object: t.object, place: place, accepted: t.accepted(), value: value, field: field})
 	}
 	if t.accepted() < 2 {
-		for _, side := range sides {
-			if value == recorded.FieldZero && side.Outcome == recorded.FieldDropped {
-				side.Outcome = recorded.FieldStored // answers leave empty values out
-			}
-		}
 		t.folded = value == recorded.FieldOne
 		note(field, n.place)
 		return nil
@@ -362,6 +357,11 @@ func (s *sweep) settle(n *node, tried []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range joined {
+		for _, side := range c.field.Sides() {
+			if c.accepted < len(s.sides) && side.Outcome == recorded.FieldDropped && slices.Equal(c.field.Values, []string{recorded.FieldZero}) {
+				side.Outcome = recorded.FieldStored // answers leave empty values out
+			}
+		}
 		slices.Sort(c.field.Values)
 		if c.field.Values = slices.Compact(c.field.Values); c.field.Path == n.path && len(c.field.Values) == len(tried) {
 			c.field.Values = nil

@@ -29,6 +29,7 @@ type fake struct {
 	vague    bool                // it names the object around a value that is none of the members
 	invalid  map[string]string   // a value that it refuses, by path
 	keeps    bool                // it stores the status of what is created
+	empty    bool                // it answers an empty status
 	forbids  string              // a path that nobody may set
 	needs    map[string]string   // a path that is required beside another one
 	defaults map[string]any
@@ -131,6 +132,9 @@ func (f *fake) Send(_ context.Context, r Request) (Answer, error) {
 		return Answer{Code: 201, Object: tree{"kind": "Status"}, Warnings: warnings}, nil
 	case r.Method == http.MethodPost && !f.keeps:
 		delete(o, "status")
+	}
+	if f.empty && o["status"] == nil {
+		o["status"] = tree{}
 	}
 	if name, _ := get(o, itsName); !r.DryRun {
 		o = put(o, itsRevision, 0, fmt.Sprint(chance.Add(1)), nil).(tree)
@@ -247,7 +251,7 @@ func TestSweep(t *testing.T) {
 			want: []string{"v1/podtemplates spec.template.spec.old copied [(zero)] stored, refused", "v1/sets spec.template.spec.old copied [(zero)] stored, refused"},
 		},
 		"the status of what is created": {
-			older: fake{keeps: true}, resources: []Resource{pods}, want: []string{"v1/pods status [] stored, dropped"},
+			older: fake{keeps: true, empty: true}, newer: fake{empty: true}, resources: []Resource{pods}, want: []string{"v1/pods status [] stored, dropped"},
 		},
 		"a default": {
 			newer: fake{defaults: map[string]any{"spec.part.x": true, "spec.old": "q"}}, resources: []Resource{pods},

@@ -119,9 +119,10 @@ func (f *Found) vanished(ctx context.Context, cases []int) ([]int, error) {
 		if t.accepted() > 0 {
 			err = f.sweep.judge(ctx, &n, &t, c.value)
 		}
-		if c.field.Older.Outcome != c.field.Newer.Outcome { // both may drop what only one of them knows
+		if c.field.Older.Outcome != c.field.Newer.Outcome { // both may drop it, or warn, in their own words
 			n.found = slices.DeleteFunc(n.found, func(of found) bool {
-				return of.field.Older.Outcome == recorded.FieldDropped && of.field.Newer.Outcome == recorded.FieldDropped
+				outcome := of.field.Older.Outcome
+				return outcome == of.field.Newer.Outcome && (outcome == recorded.FieldDropped || outcome == recorded.FieldWarned)
 			})
 		}
 		gone[i] = len(n.found) == 0 && (t.accepted() > 0 || c.accepted == 1)
@@ -178,7 +179,7 @@ func (s *sweep) update(ctx context.Context, c found, name string) (recorded.Fiel
 		made, err = ask(newer, http.MethodPut, put(put(c.object, itsName, 0, name, nil), itsRevision, 0, revision, nil))
 	}
 	before, has := get(made.Object, c.place)
-	if err != nil || !made.OK() || !has {
+	if err != nil || !made.OK() || !has || isEmpty(before) {
 		return "", err
 	}
 	read, err := ask(older, http.MethodGet, nil)
