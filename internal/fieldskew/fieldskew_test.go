@@ -261,6 +261,9 @@ func TestSweep(t *testing.T) {
 			newer: fake{warns: map[string]string{"spec.items.0.z": "z is old"}}, resources: []Resource{pods},
 			want: []string{"v1/pods spec.items[*].z [] stored, warned kept"},
 		},
+		"a warning in other words": {
+			older: fake{warns: map[string]string{"spec.old": "it is old"}}, newer: fake{warns: map[string]string{"spec.old": "it is very old"}}, resources: []Resource{pods},
+		},
 		"a field that needs another one": {
 			older: fake{drops: map[string]bool{"spec.part.y": true}}, newer: fake{needs: map[string]string{"spec.part.y": "spec.old"}}, resources: []Resource{pods},
 			want: []string{"v1/pods spec.part.y [] dropped, stored kept"},

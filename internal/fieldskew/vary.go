@@ -179,7 +179,8 @@ func (s *sweep) update(ctx context.Context, c found, name string) (recorded.Fiel
 		made, err = ask(newer, http.MethodPut, put(put(c.object, itsName, 0, name, nil), itsRevision, 0, revision, nil))
 	}
 	before, has := get(made.Object, c.place)
-	if err != nil || !made.OK() || !has || isEmpty(before) {
+	sent, was := get(c.object, c.place)
+	if err != nil || !made.OK() || !has || was && isEmpty(before) && !isEmpty(sent) {
 		return "", err
 	}
 	read, err := ask(older, http.MethodGet, nil)
