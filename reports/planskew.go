@@ -25,7 +25,11 @@ func (p UpgradePlan) fieldBlocks() []planBlock {
 		if len(h.Kinds) > 1 {
 			of = counted(len(h.Kinds), "kind")
 		}
-		lines = append(lines, h.Harm+" at "+h.By+": "+code(h.Path)+" ("+of+")")
+		what := code(h.Path)
+		if len(h.Values) > 0 {
+			what += " = " + code(h.Values...)
+		}
+		lines = append(lines, h.Harm+" at "+h.By+": "+what+" ("+of+")")
 	}
 	rest := counted(len(p.Fields), "difference") + " in all, by kind"
 	if more := len(p.FieldHarms) - len(shown); more > 0 {
@@ -45,7 +49,7 @@ func (p UpgradePlan) fieldBlocks() []planBlock {
 		rows = append(rows, []string{name, f.Older.String(), f.Newer.String(), cmp.Or(string(f.Update), "not tried"), cmp.Or(code(without...), "–")})
 	}
 	return append([]planBlock{{Heading: heading, Detail: onlyBrief, List: proses(lines)}},
-		wideTable(heading, rows, "field", p.From+" on create", p.To+" on create", "written back through "+p.From, "not with")...)
+		wideTable(heading, rows, "field", "sent to "+p.From, "sent to "+p.To, "written back through "+p.From, "not with")...)
 }
 
 // skewBlocks are what controllers create, and what is permitted, at one version only.

@@ -116,13 +116,13 @@ type FieldSide struct {
 func (s FieldSide) String() string {
 	text := string(s.Outcome)
 	if len(s.Stored) > 0 {
-		text += " to `" + string(s.Stored) + "`"
+		text += " to " + string(s.Stored)
 	}
 	if s.Owned {
 		text += ", and yet owned in managedFields"
 	}
 	if len(s.Elsewhere) > 0 {
-		text += ", with its own `" + strings.Join(s.Elsewhere, "`, `") + "`"
+		text += ", with its own " + strings.Join(s.Elsewhere, ", ")
 	}
 	return text
 }
