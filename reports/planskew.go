@@ -16,8 +16,8 @@ func (p UpgradePlan) fieldBlocks() []planBlock {
 		return nil
 	}
 	var lines []string
-	shown := slices.DeleteFunc(slices.Clone(p.FieldHarms), func(h PlanFieldHarm) bool { // users seldom write through subresources
-		return strings.Contains(h.Kinds[0], "/")
+	shown := slices.DeleteFunc(slices.Clone(p.FieldHarms), func(h PlanFieldHarm) bool { // users seldom write through subresources, and see what is refused
+		return strings.Contains(h.Kinds[0], "/") || h.Harm == PlanRefused
 	})
 	shown = shown[:min(len(shown), mostFields)]
 	for _, h := range shown {
@@ -25,11 +25,7 @@ func (p UpgradePlan) fieldBlocks() []planBlock {
 		if len(h.Kinds) > 1 {
 			of = counted(len(h.Kinds), "kind")
 		}
-		what := code(h.Path)
-		if len(h.Values) > 0 {
-			what += " = " + code(h.Values...)
-		}
-		lines = append(lines, h.Harm+" at "+h.By+": "+what+" ("+of+")")
+		lines = append(lines, h.Harm+" at "+h.By+": "+code(h.Path)+" ("+of+")")
 	}
 	rest := counted(len(p.Fields), "difference") + " in all, by kind"
 	if more := len(p.FieldHarms) - len(shown); more > 0 {
