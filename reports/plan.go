@@ -115,9 +115,11 @@ type PlanFieldHarm struct {
 	Path string `json:"path"`
 	// Kinds are the resources, in the plural.
 	Kinds []string `json:"kinds"`
-	// Harm: [PlanNeverSettles], [PlanStuck], [PlanCopied], [PlanLost] or [PlanDropped].
+	// Values are the values that do the harm; empty if every value does.
+	Values []string `json:"values,omitempty"`
+	// Harm: [PlanNeverSettles], [PlanStuck], [PlanCopied], [PlanLost], [PlanDropped] or [PlanRefused].
 	Harm string `json:"harm"`
-	// By is the version that drops the field.
+	// By is the version that drops the field, or refuses it.
 	By string `json:"by"`
 	// Gates are the feature gates without which the versions do not differ; empty if none is known.
 	Gates []string `json:"gates,omitempty"`
@@ -139,6 +141,8 @@ const (
 	PlanLost = "lost on update"
 	// PlanDropped: an object is accepted without the field.
 	PlanDropped = "dropped in silence"
+	// PlanRefused: an object is accepted by one version only.
+	PlanRefused = "refused to clients"
 )
 
 // PlanPermission is what a user without rights of its own may do at one version only.

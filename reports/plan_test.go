@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -23,9 +24,9 @@ func hostilePlan() UpgradePlan {
 	return UpgradePlan{
 		From: h, To: h, SkewproofVersion: h, Sentence: "One. `code`", Notes: []string{h}, Harms: []PlanHarm{{h, h, h, h}}, Demands: []PlanDemand{{h, h, []string{h}, h}}, Comparison: []string{h}, Appears: []PlanResource{resource},
 		Vanishes:   []PlanResource{resource},
-		FieldHarms: []PlanFieldHarm{{h, []string{h}, h, h, []string{h}, true}}, Fields: []recorded.FieldSkew{{
+		FieldHarms: []PlanFieldHarm{{h, []string{h}, []string{h}, h, h, []string{h}, true}}, Fields: []recorded.FieldSkew{{
 			GVR: history.GVR{Group: h, Version: h, Resource: h}, Kind: h, Path: h, Values: []string{h}, Older: recorded.FieldSide{Outcome: recorded.FieldOutcome(h), Says: h},
-			Newer: recorded.FieldSide{Outcome: recorded.FieldOutcome(h)}, Update: recorded.FieldFate(h), Gates: []recorded.FieldGate{{Name: h}},
+			Newer: recorded.FieldSide{Outcome: recorded.FieldOutcome(h), Stored: json.RawMessage(h), Elsewhere: []string{h}}, Update: recorded.FieldFate(h), Gates: []recorded.FieldGate{{Name: h}},
 		}},
 		Created: []recorded.Created{{GVR: history.GVR{Resource: h}, By: []string{h}, Names: []string{h}}}, Permissions: []PlanPermission{{h, h, []string{h}, []string{h}}},
 		Protection: []PlanProtection{{Configuration: "`" + h + "`", Old: side, New: side}},

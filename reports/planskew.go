@@ -16,8 +16,8 @@ func (p UpgradePlan) fieldBlocks() []planBlock {
 		return nil
 	}
 	var lines []string
-	shown := slices.DeleteFunc(slices.Clone(p.FieldHarms), func(h PlanFieldHarm) bool { // users seldom write through subresources
-		return strings.Contains(h.Kinds[0], "/")
+	shown := slices.DeleteFunc(slices.Clone(p.FieldHarms), func(h PlanFieldHarm) bool { // users seldom write through subresources, and see what is refused
+		return strings.Contains(h.Kinds[0], "/") || h.Harm == PlanRefused
 	})
 	shown = shown[:min(len(shown), mostFields)]
 	for _, h := range shown {
@@ -45,7 +45,7 @@ func (p UpgradePlan) fieldBlocks() []planBlock {
 		rows = append(rows, []string{name, f.Older.String(), f.Newer.String(), cmp.Or(string(f.Update), "not tried"), cmp.Or(code(without...), "–")})
 	}
 	return append([]planBlock{{Heading: heading, Detail: onlyBrief, List: proses(lines)}},
-		wideTable(heading, rows, "field", p.From+" on create", p.To+" on create", "written back through "+p.From, "not with")...)
+		wideTable(heading, rows, "field", "sent to "+p.From, "sent to "+p.To, "written back through "+p.From, "not with")...)
 }
 
 // skewBlocks are what controllers create, and what is permitted, at one version only.

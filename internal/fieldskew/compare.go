@@ -129,11 +129,18 @@ func (s *sweep) send(ctx context.Context, r Resource, object any, dryRun bool) (
 const maxRepeats = 3
 
 // leaves are what an answer has: the leaves of the object by their places, and warnings.
-func (s *sweep) leaves(r Resource, a Answer) map[string]string {
+func (s *sweep) leaves(n *node, a Answer) map[string]string {
 	all := map[string]string{}
 	if a.OK() {
 		o := maps.Clone(a.Object)
-		maps.DeleteFunc(o, func(name string, _ any) bool { return s.skipped(r, name) })
+		maps.DeleteFunc(o, func(name string, _ any) bool { return slices.Contains(s.data.Skipped, name) })
+		for _, name := range s.data.Answered { // lists beside what is tried have no order
+			if of, ok := o[name].(tree); ok && !n.Updates && !under(n.place, []string{name}) {
+				of = maps.Clone(of)
+				maps.DeleteFunc(of, func(_ string, value any) bool { return isContainer(value) })
+				o[name] = of
+			}
+		}
 		if meta, ok := o["metadata"].(tree); ok {
 			meta = maps.Clone(meta)
 			o["metadata"] = meta
@@ -152,7 +159,7 @@ func (s *sweep) leaves(r Resource, a Answer) map[string]string {
 // difference is what differs in two answers: places in the objects, and warnings.
 func (s *sweep) difference(ctx context.Context, n *node, t trial) (different map[string]bool, err error) {
 	different = map[string]bool{}
-	first := [2]map[string]string{s.leaves(n.Resource, t.answers[0]), s.leaves(n.Resource, t.answers[1])}
+	first := [2]map[string]string{s.leaves(n, t.answers[0]), s.leaves(n, t.answers[1])}
 	for _, side := range first {
 		for key := range side {
 			different[key] = first[0][key] != first[1][key]
@@ -172,7 +179,7 @@ func (s *sweep) difference(ctx context.Context, n *node, t trial) (different map
 			return nil, err
 		}
 		for side, answer := range answers {
-			again := s.leaves(n.Resource, answer)
+			again := s.leaves(n, answer)
 			maps.DeleteFunc(different, func(key string, _ bool) bool { return again[key] != first[side][key] })
 		}
 	}
@@ -194,7 +201,7 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string) erro
 		case !a.OK():
 			sides[i].Outcome, sides[i].Says = recorded.FieldRefused, a.Refusal.Message
 		case len(n.place) == 0:
-		case !has:
+		case !has || isEmpty(got) && !isEmpty(sent):
 			sides[i].Outcome, sides[i].Owned = recorded.FieldDropped, owned(a.Object, n.place)
 		case !contains(got, sent):
 			sides[i].Outcome, sides[i].Stored = recorded.FieldDefaulted, encode(got)
@@ -350,18 +357,31 @@ func (s *sweep) settle(n *node, tried []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range joined {
+		for _, side := range c.field.Sides() {
+			if c.accepted < len(s.sides) && side.Outcome == recorded.FieldDropped && slices.Equal(c.field.Values, []string{recorded.FieldZero}) {
+				side.Outcome = recorded.FieldStored // answers leave empty values out
+			}
+		}
 		slices.Sort(c.field.Values)
 		if c.field.Values = slices.Compact(c.field.Values); c.field.Path == n.path && len(c.field.Values) == len(tried) {
 			c.field.Values = nil
 		}
 		s.cases = append(s.cases, c)
 		if n.home != "" && n.Of == nil && (c.field.Older.Outcome != recorded.FieldDropped || c.field.Newer.Outcome != recorded.FieldDropped) {
-			if s.differs[n.home] == nil { // for other kinds with the same definition
-				s.differs[n.home] = map[string]bool{}
-			}
-			s.differs[n.home][n.path[n.at:]] = true
+			s.differed(n.home, n.path[n.at:])
 		}
 	}
+}
+
+// isEmpty reports whether a value is an object or a list with nothing in it.
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case tree:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
 }
 
 // contains reports whether a value has everything of another one.

@@ -26,6 +26,10 @@ type fake struct {
 	drops    map[string]bool     // paths that it does not store on create, with a gate that is off
 	unknown  map[string]bool     // paths that it does not know
 	members  map[string][]string // the only values of paths
+	vague    bool                // it names the object around a value that is none of the members
+	invalid  map[string]string   // a value that it refuses, by path
+	keeps    bool                // it stores the status of what is created
+	empty    bool                // it answers an empty status
 	forbids  string              // a path that nobody may set
 	needs    map[string]string   // a path that is required beside another one
 	defaults map[string]any
@@ -84,7 +88,15 @@ func (f *fake) Send(_ context.Context, r Request) (Answer, error) {
 	for path, members := range f.members {
 		place := strings.Split(path, ".")
 		if value, ok := get(o, place); ok && value != "" && !slices.Contains(members, value.(string)) {
+			if at := strings.LastIndex(path, "."); f.vague {
+				path = path[:at]
+			}
 			return refusal(path, metav1.CauseTypeFieldValueNotSupported, fmt.Sprintf("Unsupported value: %q: supported values: %q", value, members)), nil
+		}
+	}
+	for path, value := range f.invalid {
+		if is, _ := get(o, strings.Split(path, ".")); fmt.Sprint(is) == value {
+			return refusal(path, metav1.CauseTypeFieldValueInvalid, "Invalid value"), nil
 		}
 	}
 	if _, set := get(o, strings.Split(f.forbids, ".")); set {
@@ -118,8 +130,11 @@ func (f *fake) Send(_ context.Context, r Request) (Answer, error) {
 		}
 	case subresource != "":
 		return Answer{Code: 201, Object: tree{"kind": "Status"}, Warnings: warnings}, nil
-	case r.Method == http.MethodPost:
+	case r.Method == http.MethodPost && !f.keeps:
 		delete(o, "status")
+	}
+	if f.empty && o["status"] == nil {
+		o["status"] = tree{}
 	}
 	if name, _ := get(o, itsName); !r.DryRun {
 		o = put(o, itsRevision, 0, fmt.Sprint(chance.Add(1)), nil).(tree)
@@ -170,7 +185,7 @@ func document(t *testing.T, without ...string) Schemas {
 	body := `{"components":{"schemas":{
 	"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta":{"type":"object","properties":{"name":{"type":"string"},"labels":{"type":"object","additionalProperties":{"type":"string"}}}},
 	"io.k8s.api.core.v1.PodSpec":{"type":"object","properties":` + properties(`"new":{"type":"object","required":["inner"],"properties":{"inner":{"type":"string"}}},"gated":{"type":"integer"},
-		"mode":{"type":"string"},"listed":{"type":"string","enum":["A","B"]},"part":{"type":"object","properties":{"x":{"type":"boolean"},"y":{"type":"boolean"}}},
+		"mode":{"type":"string"},"listed":{"type":"string","enum":["A","B"]},"part":{"type":"object","properties":{"x":{"type":"boolean"},"y":{"type":"boolean"},"m":{"type":"string"}}},
 		"self":{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"},"old":{"type":"string"},"ephemeralContainers":{"type":"string"},"items":{"type":"array","items":{"type":"object","properties":{"z":{"type":"string"}}}},
 		"either":{"oneOf":[{"type":"integer"},{"type":"string"}],"format":"int-or-string"},"all":{"type":"object","x-kubernetes-preserve-unknown-fields":true}`) + `},
 	"Sent":{"type":"object","x-kubernetes-group-version-kind":[{"group":"policy","version":"v1","kind":"Sent"}],"properties":
@@ -187,6 +202,7 @@ func document(t *testing.T, without ...string) Schemas {
 func TestSweep(t *testing.T) {
 	pods := Resource{GVR: history.GVR{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
 	sets := Resource{GVR: history.GVR{Version: "v1", Resource: "sets"}, Kind: "Set"}
+	templates := Resource{GVR: history.GVR{Version: "v1", Resource: "podtemplates"}, Kind: "Set"}
 	of := func(whole Resource, name string, updates bool) Resource {
 		return Resource{GVR: history.GVR{Version: "v1", Resource: whole.Resource + "/" + name}, APIVersion: "v1", Kind: "Pod", Namespaced: true, Of: &whole, Updates: updates}
 	}
@@ -217,6 +233,26 @@ func TestSweep(t *testing.T) {
 			resources: []Resource{pods},
 			want:      []string{"v1/pods spec.listed [B] refused, stored refused", "v1/pods spec.mode [Y] refused, stored refused"},
 		},
+		"members that a refusal names elsewhere": {
+			older: fake{members: map[string][]string{"spec.part.m": {"X", "Y"}}, vague: true}, newer: fake{members: map[string][]string{"spec.part.m": {"X"}}, vague: true},
+			resources: []Resource{pods},
+			want:      []string{"v1/pods spec.part.m [Y] stored, refused"},
+		},
+		"values that few fields allow": {
+			older: fake{invalid: map[string]string{"spec.old": "1a", "spec.gated": "-1"}}, newer: fake{invalid: map[string]string{"spec.old": "A b"}}, resources: []Resource{pods},
+			want: []string{"v1/pods spec.gated [-1] refused, stored refused", "v1/pods spec.old [1a] refused, stored refused", "v1/pods spec.old [A b] stored, refused"},
+		},
+		"a rule for names of one kind": {
+			older: fake{invalid: map[string]string{"metadata.name": "1a"}}, resources: []Resource{pods, sets},
+			want: []string{"v1/pods metadata.name [1a] refused, stored", "v1/sets metadata.name [1a] refused, stored"},
+		},
+		"a rule for templates only": {
+			newer: fake{invalid: map[string]string{"spec.template.spec.old": ""}}, resources: []Resource{pods, templates, sets},
+			want: []string{"v1/podtemplates spec.template.spec.old copied [(zero)] stored, refused", "v1/sets spec.template.spec.old copied [(zero)] stored, refused"},
+		},
+		"the status of what is created": {
+			older: fake{keeps: true, empty: true}, newer: fake{empty: true}, resources: []Resource{pods}, want: []string{"v1/pods status [] stored, dropped"},
+		},
 		"a default": {
 			newer: fake{defaults: map[string]any{"spec.part.x": true, "spec.old": "q"}}, resources: []Resource{pods},
 			want: []string{"v1/pods spec.old [(absent)] stored, defaulted kept", "v1/pods spec.part.x [(absent)] stored, defaulted kept"},
@@ -224,6 +260,9 @@ func TestSweep(t *testing.T) {
 		"a warning": {
 			newer: fake{warns: map[string]string{"spec.items.0.z": "z is old"}}, resources: []Resource{pods},
 			want: []string{"v1/pods spec.items[*].z [] stored, warned kept"},
+		},
+		"a warning in other words": {
+			older: fake{warns: map[string]string{"spec.old": "it is old"}}, newer: fake{warns: map[string]string{"spec.old": "it is very old"}}, resources: []Resource{pods},
 		},
 		"a field that needs another one": {
 			older: fake{drops: map[string]bool{"spec.part.y": true}}, newer: fake{needs: map[string]string{"spec.part.y": "spec.old"}}, resources: []Resource{pods},
@@ -234,8 +273,8 @@ func TestSweep(t *testing.T) {
 			newer:     fake{members: map[string][]string{"spec.old": {}}, needs: map[string]string{"spec.old": "spec.none"}},
 			resources: []Resource{pods}, refused: 1,
 		},
-		"what nobody may set":               {older: fake{forbids: "spec.part"}, newer: fake{forbids: "spec.part"}, resources: []Resource{pods}, refused: 1, judged: 11},
-		"what a subresource does not write": {resources: []Resource{of(pods, "status", true)}, judged: 15},
+		"what nobody may set":               {older: fake{forbids: "spec.part"}, newer: fake{forbids: "spec.part"}, resources: []Resource{pods}, refused: 1, judged: 13},
+		"what a subresource does not write": {resources: []Resource{of(pods, "status", true)}, judged: 16},
 		"subresources of one version":       {resources: []Resource{pods, of(pods, "status", true), of(pods, "resize", true), sent, noBody}},
 		"a field that only a subresource writes": {
 			older: fake{unknown: map[string]bool{"status.b": true}}, lacks: []string{"b"}, resources: []Resource{pods, of(pods, "status", true), of(pods, "resize", true)},
@@ -259,7 +298,7 @@ func TestSweep(t *testing.T) {
 			want: []string{"v1/pods/eviction listed [B] refused, stored", "v1/pods/eviction new [] warned unknown, stored"},
 		},
 		"a subresource of what is not created": {
-			resources: []Resource{pods, of(Resource{GVR: history.GVR{Version: "v1", Resource: "namespaces"}, Kind: "Pod"}, "status", true)}, notTried: 5,
+			resources: []Resource{pods, of(Resource{GVR: history.GVR{Version: "v1", Resource: "namespaces"}, Kind: "Pod"}, "status", true)}, notTried: 6,
 		},
 		"a subresource of what exists already": {
 			newer:     fake{defaults: map[string]any{"status.a": "q"}},
@@ -322,9 +361,9 @@ func describe(fields []recorded.FieldSkew) (all []string) {
 func TestExplain(t *testing.T) {
 	pods := Resource{GVR: history.GVR{Version: "v1", Resource: "pods"}, Kind: "Pod"}
 	objects := new(sync.Map)
-	older := fake{drops: map[string]bool{"spec.gated": true, "spec.part": true, "spec.old": true}, objects: objects}
+	older := fake{drops: map[string]bool{"spec.gated": true, "spec.part": true, "spec.old": true}, unknown: map[string]bool{"spec.new": true}, objects: objects}
 	newer := fake{drops: map[string]bool{}, objects: objects}
-	f, err := Sweep(t.Context(), [2]Side{{"v1.1.0", &older, document(t)}, {"v1.2.0", &newer, document(t)}}, []Resource{pods}, t.Logf)
+	f, err := Sweep(t.Context(), [2]Side{{"v1.1.0", &older, document(t, "new")}, {"v1.2.0", &newer, document(t)}}, []Resource{pods}, t.Logf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +382,8 @@ func TestExplain(t *testing.T) {
 		}
 		older.drops["spec.part"] = !(side == 0 && set["Part"])
 		gated, ok := set["Gated"]
-		newer.drops = map[string]bool{"spec.gated": ok && !gated || emulated == "1.1", "spec.part": false}
+		off := ok && !gated || emulated == "1.1"
+		newer.drops = map[string]bool{"spec.gated": off, "spec.new": off, "spec.part": false}
 		maps.DeleteFunc(newer.drops, func(_ string, drops bool) bool { return !drops })
 		maps.DeleteFunc(older.drops, func(_ string, drops bool) bool { return !drops })
 		return nil
@@ -355,7 +395,7 @@ func TestExplain(t *testing.T) {
 	for _, field := range f.Table.Fields {
 		got[field.Path] = fmt.Sprint(field.Gates, field.Emulated)
 	}
-	want := map[string]string{"spec.gated": "[{Gated false []}] true", "spec.part": "[{Part true []}] false", "spec.old": "[] false"}
+	want := map[string]string{"spec.gated": "[{Gated false []}] true", "spec.part": "[{Part true []}] false", "spec.old": "[] false", "spec.new": "[{Gated false []}] true"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -202,6 +202,28 @@ func (s *sweep) smallest(of schema, depth int) any {
 	return tree{}
 }
 
+// odd are values that few fields allow. Enumerations have members instead.
+func (s *sweep) odd(of schema, members []string) []any {
+	switch shape := of.shape(); {
+	case shape == number:
+		return s.data.OddNumbers
+	case shape == text && len(members) == 0 && !isEither(of.Schema):
+		return s.data.OddTexts
+	}
+	return nil
+}
+
+// full is a value with every field of a schema.
+func (s *sweep) full(of schema) any {
+	value := s.smallest(of, 0)
+	if all, ok := value.(tree); ok {
+		for name := range of.Properties {
+			all[name] = s.smallest(s.both.property(of, name), 0)
+		}
+	}
+	return value
+}
+
 // step is a key in a map of items.
 func (s *sweep) step(item schema) string { return cmp.Or(s.data.Keys[item.name], s.data.Keys[""]) }
 

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -24,13 +25,17 @@ type attempt struct {
 	before any            // the object before something beside the target was removed
 }
 
-// says returns what a refusal says of the target, for causes of one type.
+// says returns what a refusal says of the target, for causes of one type. Some servers name a place
+// around the target where they do not support its value.
 func (a *attempt) says(refusal metav1.Status, of metav1.CauseType) (messages []string) {
 	if refusal.Details == nil || a.target == nil {
 		return nil
 	}
 	for _, cause := range refusal.Details.Causes {
-		if cause.Type == of && slices.Equal(fieldPlace(cause.Field), a.target) {
+		place := fieldPlace(cause.Field)
+		value, _ := get(a.object, a.target)
+		around := of == metav1.CauseTypeFieldValueNotSupported && under(a.target, place) && strings.Contains(cause.Message, ": "+string(encode(value))+": ")
+		if cause.Type == of && (slices.Equal(place, a.target) || around) {
 			messages = append(messages, cause.Message)
 		}
 	}

@@ -80,25 +80,42 @@ func (s *sweep) makeParent(ctx context.Context, n *node) error {
 // ignored reports whether a subresource does not write what is at a path, and so nothing below it:
 // both servers answer without it, even with every field of it.
 func (s *sweep) ignored(ctx context.Context, n *node) (bool, error) {
-	value := s.smallest(n.of, 0)
-	if of, ok := value.(tree); ok {
-		for name := range n.of.Properties {
-			of[name] = s.smallest(s.both.property(n.of, name), 0)
-		}
-	}
-	t, err := s.try(ctx, n.Resource, &attempt{object: s.set(n.bases[0], n.root, n.place, value), root: n.root, target: n.place, once: true})
+	t, err := s.try(ctx, n.Resource, &attempt{object: s.set(n.bases[0], n.root, n.place, s.full(n.of)), root: n.root, target: n.place, once: true})
 	return t.accepted() == len(s.sides) && !slices.ContainsFunc(t.answers[:], func(a Answer) bool {
 		_, has := get(a.Object, n.place)
 		return has
 	}), err
 }
 
-// repeated reports whether a difference at a subresource says nothing more: the resource itself
-// shows the same one, or neither version writes the field there.
+// answered tries, on create, what users write only where they update an object. It matters where
+// one release writes it, and the other one does not.
+func (s *sweep) answered(ctx context.Context, n node) error {
+	if !n.of.known() || n.untried != "" {
+		return nil
+	}
+	t, err := s.try(ctx, n.Resource, &attempt{object: s.set(n.bases[0], n.root, n.place, s.full(n.of)), root: n.root, target: n.place, tried: map[string]int{}})
+	if err == nil && t.accepted() == len(s.sides) {
+		if err = s.judge(ctx, &n, &t, recorded.FieldOne); err != nil {
+			return err
+		}
+		n.found = slices.DeleteFunc(n.found, func(c found) bool {
+			return (c.field.Older.Outcome == recorded.FieldDropped) == (c.field.Newer.Outcome == recorded.FieldDropped)
+		})
+		s.settle(&n, []string{recorded.FieldOne})
+	}
+	return err
+}
+
+// repeated reports whether a difference says nothing more: at a subresource, if the resource itself
+// shows the same one; there, and where a template has what is tried elsewhere as a whole, if neither
+// version writes the field.
 func (s *sweep) repeated(c found) bool {
 	is := c.field
-	if c.node.Of == nil || is.Older.Outcome == recorded.FieldDropped && is.Newer.Outcome == recorded.FieldDropped {
-		return c.node.Of != nil
+	if is.Older.Outcome == recorded.FieldDropped && is.Newer.Outcome == recorded.FieldDropped {
+		return c.node.Of != nil || is.Copied && c.node.home != ""
+	}
+	if c.node.Of == nil {
+		return false
 	}
 	return slices.ContainsFunc(s.cases, func(of found) bool {
 		f := of.field

@@ -119,6 +119,12 @@ func (f *Found) vanished(ctx context.Context, cases []int) ([]int, error) {
 		if t.accepted() > 0 {
 			err = f.sweep.judge(ctx, &n, &t, c.value)
 		}
+		if c.field.Older.Outcome != c.field.Newer.Outcome { // both may drop it, or warn, in their own words
+			n.found = slices.DeleteFunc(n.found, func(of found) bool {
+				outcome := of.field.Older.Outcome
+				return outcome == of.field.Newer.Outcome && (outcome == recorded.FieldDropped || outcome == recorded.FieldWarned)
+			})
+		}
 		gone[i] = len(n.found) == 0 && (t.accepted() > 0 || c.accepted == 1)
 		return err
 	})
@@ -141,7 +147,7 @@ func each(ctx context.Context, cases []int, do func(ctx context.Context, i int) 
 func (f *Found) Update(ctx context.Context) error {
 	var cases []int
 	for i, c := range f.cases {
-		if c.node.untried == "" && !f.sweep.dryRunOnly(c.node.whole()) {
+		if c.node.untried == "" && !f.sweep.dryRunOnly(c.node.whole()) && !slices.Equal(c.place, itsName) { // objects have other names
 			cases = append(cases, i)
 		}
 	}
@@ -173,7 +179,8 @@ func (s *sweep) update(ctx context.Context, c found, name string) (recorded.Fiel
 		made, err = ask(newer, http.MethodPut, put(put(c.object, itsName, 0, name, nil), itsRevision, 0, revision, nil))
 	}
 	before, has := get(made.Object, c.place)
-	if err != nil || !made.OK() || !has {
+	sent, was := get(c.object, c.place)
+	if err != nil || !made.OK() || !has || was && isEmpty(before) && !isEmpty(sent) {
 		return "", err
 	}
 	read, err := ask(older, http.MethodGet, nil)

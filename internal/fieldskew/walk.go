@@ -113,8 +113,13 @@ func (s *sweep) children(ctx context.Context, n node) {
 		isRoot := s.both.property(n.of, "metadata").name == s.data.Metadata
 		child.copied = n.copied || isRoot && len(n.place) > 0
 		for _, name := range slices.Sorted(maps.Keys(n.of.Properties)) {
-			if !isRoot || !s.skipped(n.Resource, name) {
+			switch {
+			case !isRoot || !s.skipped(n.Resource, name):
 				visit(s.both.property(n.of, name), name, "."+name)
+			case len(n.place) == 0 && slices.Contains(s.data.Answered, name):
+				child := child
+				child.of, child.place, child.path = s.both.property(n.of, name), []string{name}, name
+				s.group.Go(func() error { return s.answered(ctx, child) })
 			}
 		}
 	case mapping:
@@ -130,11 +135,16 @@ func (s *sweep) visit(ctx context.Context, n node) error {
 	if insideItself || slices.Contains(s.data.Elsewhere[n.String()], n.path) {
 		return nil
 	}
-	at := n.whole().String() // a subresource may write other fields than the resource
-	if s.data.Homes[n.of.name] != "" && (n.home == "" || s.data.Homes[n.home] == at) {
+	if n.Of != nil && slices.Equal(n.place, itsName) {
+		return nil // it says where the request goes
+	}
+	isHome := func(definition string) bool { // a subresource may write other fields than the resource
+		return slices.Contains(s.data.Homes[definition], n.whole().String())
+	}
+	if len(s.data.Homes[n.of.name]) > 0 && (n.home == "" || isHome(n.home)) {
 		n.home, n.at = n.of.name, len(n.path)
 	}
-	if n.home != "" && s.data.Homes[n.home] != at {
+	if n.home != "" && !isHome(n.home) {
 		tested, leads := s.wanted(n.home, n.path[n.at:])
 		if !tested {
 			if leads {
@@ -157,6 +167,14 @@ func (s *sweep) visit(ctx context.Context, n node) error {
 		s.children(ctx, n)
 	}
 	return err
+}
+
+// differed notes a path in a definition for all kinds with that definition.
+func (s *sweep) differed(definition, path string) {
+	if s.differs[definition] == nil {
+		s.differs[definition] = map[string]bool{}
+	}
+	s.differs[definition][path] = true
 }
 
 // wanted reports whether a path in a definition differed in the home of the definition, and whether
@@ -235,6 +253,21 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 	}
 	if _, err := set(n.of.zero(), recorded.FieldZero, true); err != nil {
 		return false, err
+	}
+	isFound := slices.ContainsFunc(n.found, func(c found) bool { return c.value == recorded.FieldOne })
+	if one.accepted() == len(s.sides) && !isFound { // otherwise other values say nothing more
+		for _, value := range s.odd(n.of, members) {
+			object := s.set(one.object, n.root, n.place, value)
+			t, err := s.try(ctx, n.Resource, &attempt{object: object, root: n.root, target: n.place, fixed: true, once: true})
+			if err == nil && t.accepted() > 0 {
+				label := strings.Trim(string(encode(value)), `"`)
+				tried = append(tried, label)
+				err = s.judge(ctx, n, &t, label)
+			}
+			if err != nil {
+				return false, err
+			}
+		}
 	}
 	s.settle(n, tried)
 	n.inherited = n.below

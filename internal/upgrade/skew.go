@@ -73,7 +73,7 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 }
 
 // harmOrder are the harms of fields, the worst first.
-var harmOrder = []string{reports.PlanNeverSettles, reports.PlanStuck, reports.PlanCopied, reports.PlanLost, reports.PlanDropped}
+var harmOrder = []string{reports.PlanNeverSettles, reports.PlanStuck, reports.PlanCopied, reports.PlanLost, reports.PlanDropped, reports.PlanRefused}
 
 // comparing are the resources whose controllers look for an object that equals the template, and
 // make another one if there is none (k8s.io/kubernetes, pkg/controller/deployment/util,
@@ -81,7 +81,7 @@ var harmOrder = []string{reports.PlanNeverSettles, reports.PlanStuck, reports.Pl
 var comparing = []string{"apps/deployments"}
 
 // harmOf returns the harm of a difference, and whether the newer version is the one that does it;
-// "" if both versions keep what they accept.
+// "" if both versions accept the same, and keep it.
 func harmOf(f recorded.FieldSkew) (harm string, newer bool) {
 	nothing := len(f.Values) > 0 && !slices.ContainsFunc(f.Values, func(v string) bool { return v != recorded.FieldAbsent && v != recorded.FieldZero })
 	switch {
@@ -100,6 +100,10 @@ func harmOf(f recorded.FieldSkew) (harm string, newer bool) {
 		return reports.PlanDropped, false
 	case f.Newer.Outcome == recorded.FieldDropped && f.Older.Outcome.Stores():
 		return reports.PlanDropped, true
+	case f.Older.Outcome == recorded.FieldRefused && f.Newer.Outcome.Stores():
+		return reports.PlanRefused, false
+	case f.Newer.Outcome == recorded.FieldRefused && f.Older.Outcome.Stores():
+		return reports.PlanRefused, true
 	}
 	return "", false
 }
@@ -120,6 +124,9 @@ func fieldHarms(table recorded.FieldTable, from, to string) (all []reports.PlanF
 		harmful[f.GVR.String()+" "+f.Path] = true
 		path := template.ReplaceAllString(f.Path, "")
 		h := reports.PlanFieldHarm{Path: path, Kinds: []string{f.Resource}, Harm: harm, By: from, Gates: f.GateNames(), Emulated: f.Emulated}
+		h.Values = slices.DeleteFunc(slices.Clone(f.Values), func(v string) bool {
+			return v == recorded.FieldOne || v == recorded.FieldAbsent || v == recorded.FieldZero
+		})
 		if newer {
 			h.By = to
 		}

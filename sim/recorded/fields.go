@@ -59,7 +59,7 @@ type FieldSkew struct {
 	Path string `json:"path"`
 	// Values are the values for which the releases differ. It is empty if they differ for each
 	// value that was tried. FieldAbsent, FieldZero and FieldOne stand for values of the field's
-	// type; every other text is a member of an enumeration.
+	// type; every other text is the value itself, such as a member of an enumeration.
 	Values []string    `json:"values,omitempty"`
 	Older  FieldSide   `json:"older"`
 	Newer  FieldSide   `json:"newer"`
@@ -114,10 +114,17 @@ type FieldSide struct {
 
 // String says what the release does.
 func (s FieldSide) String() string {
-	if s.Owned {
-		return string(s.Outcome) + ", and yet owned in managedFields"
+	text := string(s.Outcome)
+	if len(s.Stored) > 0 {
+		text += " to " + string(s.Stored)
 	}
-	return string(s.Outcome)
+	if s.Owned {
+		text += ", and yet owned in managedFields"
+	}
+	if len(s.Elsewhere) > 0 {
+		text += ", with its own " + strings.Join(s.Elsewhere, ", ")
+	}
+	return text
 }
 
 // FieldOutcome is what a release does with a field on create.

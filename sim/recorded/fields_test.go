@@ -97,3 +97,16 @@ func TestRecordedFields(t *testing.T) {
 		}
 	}
 }
+
+// A side says in a few words all that it does.
+func TestFieldSideSays(t *testing.T) {
+	for want, side := range map[string]FieldSide{
+		"dropped, and yet owned in managedFields": {Outcome: FieldDropped, Owned: true},
+		"defaulted to 3": {Outcome: FieldDefaulted, Stored: json.RawMessage("3")},
+		"defaulted, with its own status.a, spec.b": {Outcome: FieldDefaulted, Elsewhere: []string{"status.a", "spec.b"}},
+	} {
+		if got := side.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
