@@ -107,8 +107,8 @@ func (s *sweep) answered(ctx context.Context, n node) error {
 }
 
 // repeated reports whether a difference says nothing more: at a subresource, if the resource itself
-// shows the same one; there, and where a template has what is tried elsewhere as a whole, if neither
-// version writes the field.
+// shows the same one; there, and where a template has what is tried elsewhere as a whole, if
+// neither version writes the field.
 func (s *sweep) repeated(c found) bool {
 	is := c.field
 	if is.Older.Outcome == recorded.FieldDropped && is.Newer.Outcome == recorded.FieldDropped {

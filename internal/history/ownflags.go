@@ -34,7 +34,8 @@ func (o OwnFlags) APIs(usual string) string {
 }
 
 // all returns the user's own flags, each with its name and value. A flag without a value is
-// switched on, which pflag writes as the value "true". kube-apiserver takes underscores for hyphens.
+// switched on, which pflag writes as the value "true". kube-apiserver takes underscores for
+// hyphens.
 func (o OwnFlags) all() (all [][2]string) {
 	for _, f := range o.Flags {
 		name, value, ok := strings.Cut(f, "=")

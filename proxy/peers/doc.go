@@ -24,16 +24,16 @@
 //     identity lease is renewed. etcd does not say whether a key was withdrawn or has expired: a
 //     key that is gone was withdrawn if it was renewed in the 12.5 s before, and otherwise it has
 //     expired.
-//   - (c) Once its key or its mark was seen, a server counts until its identity lease is deleted, or
-//     was not renewed for an hour, as long as upstream keeps the identity lease of a crashed server.
-//     The mark is a second key in etcd (/peerservermarks/<identity>), which a server with this proxy
-//     writes with the first one, and which lasts for an hour. So a server that starts knows of a peer
-//     that was paused or killed before.
-//   - (d) An identity lease without a key and a mark is nothing, because anybody who may write leases
-//     in kube-system can make one up: it turns no 404 into a 503, and no server dials an address
-//     because of it. A server that has withdrawn its key, or that was identified by rule (g),
-//     counts while its identity lease is renewed. One that was not renewed for StaleAfter does not
-//     count.
+//   - (c) Once its key or its mark was seen, a server counts until its identity lease is deleted,
+//     or was not renewed for an hour, as long as upstream keeps the identity lease of a crashed
+//     server. The mark is a second key in etcd (/peerservermarks/<identity>), which a server with
+//     this proxy writes with the first one, and which lasts for an hour. So a server that starts
+//     knows of a peer that was paused or killed before.
+//   - (d) An identity lease without a key and a mark is nothing, because anybody who may write
+//     leases in kube-system can make one up: it turns no 404 into a 503, and no server dials an
+//     address because of it. A server that has withdrawn its key, or that was identified by rule
+//     (g), counts while its identity lease is renewed. One that was not renewed for StaleAfter does
+//     not count.
 //   - (e) Time without renewals counts only while some lease or key changes: of the time between
 //     two changes, at most five seconds count. A server that is cut off from etcd sees no change.
 //     Without this rule it would treat all peers as gone, and answer 404 for their resources.

@@ -35,8 +35,8 @@ func TestAwaitReadyGivesUpWithTheLastAnswer(t *testing.T) {
 	})
 }
 
-// runsOn is a process that never ends. Its channel is made in a bubble of synctest, whose clock would
-// stand still while a goroutine waits for a channel from outside.
+// runsOn is a process that never ends. Its channel is made in a bubble of synctest, whose clock
+// would stand still while a goroutine waits for a channel from outside.
 type runsOn struct {
 	*program
 	never chan struct{}
