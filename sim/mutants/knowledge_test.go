@@ -223,11 +223,6 @@ var knowledge = []mutant{
 		wrong:   "After one failed fetch, a server forgets everything about that peer.",
 		changes: []string{"Knowledge.KeepLastGood=false", "Knowledge.ForgetOnRestart=false"},
 	},
-	{
-		part: "table", name: "extensions-from-peers", rare: true,
-		wrong:   "Custom resources in peers' documents count like built-in ones.",
-		changes: []string{"Knowledge.Extensions=ignored"},
-	},
 }
 
 // longAgo is a time before every run, and not the zero time.

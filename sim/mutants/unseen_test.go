@@ -66,6 +66,23 @@ var unseen = []mutant{
 		},
 	},
 	{
+		part: "table", name: "extensions-from-peers",
+		wrong: "Custom resources in peers' documents count like built-in ones.",
+		blind: "a server asks its peers every three seconds, so wrong knowledge does not last longer than the staleness bound",
+		plant: func(acted func()) sim.Defects {
+			return sim.Defects{Events: func(_ proxy.ServerID, events []proxy.Event) []proxy.Event {
+				return changed(events, func(e proxy.Event) proxy.Event {
+					extensions, ok := e.(proxy.Extensions)
+					if !ok || len(extensions.CustomResources) == 0 {
+						return e
+					}
+					acted()
+					return proxy.Extensions{At: extensions.At}
+				})
+			}}
+		},
+	},
+	{
 		part: "hop", name: "refusal-not-understood",
 		wrong: "A peer's refusal of a request that it does not serve loses its mark: the 503 counts as the answer.",
 		blind: "wrong knowledge does not last longer than the staleness bound",
