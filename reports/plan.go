@@ -117,7 +117,8 @@ type PlanFieldHarm struct {
 	Kinds []string `json:"kinds"`
 	// Values are the values that do the harm; empty if every value does.
 	Values []string `json:"values,omitempty"`
-	// Harm: [PlanNeverSettles], [PlanStuck], [PlanCopied], [PlanLost], [PlanDropped] or [PlanRefused].
+	// Harm: [PlanNeverSettles], [PlanStuck], [PlanCopied], [PlanLost], [PlanDropped],
+	// [PlanRefused] or [PlanFrozen].
 	Harm string `json:"harm"`
 	// By is the version that drops the field, or refuses it.
 	By string `json:"by"`
@@ -143,6 +144,9 @@ const (
 	PlanDropped = "dropped in silence"
 	// PlanRefused: an object is accepted by one version only.
 	PlanRefused = "refused to clients"
+	// PlanFrozen: both versions accept a new object with the field. In an object that exists, only one
+	// of them lets clients change it.
+	PlanFrozen = "refused on change"
 )
 
 // PlanPermission is what a user without rights of its own may do at one version only.

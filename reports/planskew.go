@@ -17,7 +17,7 @@ func (p UpgradePlan) fieldBlocks() []planBlock {
 	}
 	var lines []string
 	shown := slices.DeleteFunc(slices.Clone(p.FieldHarms), func(h PlanFieldHarm) bool { // users seldom write through subresources, and see what is refused
-		return strings.Contains(h.Kinds[0], "/") || h.Harm == PlanRefused
+		return strings.Contains(h.Kinds[0], "/") || h.Harm == PlanRefused || h.Harm == PlanFrozen
 	})
 	shown = shown[:min(len(shown), mostFields)]
 	for _, h := range shown {
@@ -37,6 +37,9 @@ func (p UpgradePlan) fieldBlocks() []planBlock {
 		name := code(f.GVR.String()) + " " + code(f.Path)
 		if len(f.Values) > 0 {
 			name += " = " + code(f.Values...)
+		}
+		if f.Changed {
+			name += ", in an object that exists"
 		}
 		without := f.GateNames()
 		if f.Emulated {

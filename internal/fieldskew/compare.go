@@ -199,7 +199,7 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string) erro
 		*sides[i] = recorded.FieldSide{Outcome: recorded.FieldStored, Unknown: !s.knows(n, i, n.place)}
 		switch {
 		case !a.OK():
-			sides[i].Outcome, sides[i].Says = recorded.FieldRefused, a.Refusal.Message
+			sides[i].Outcome, sides[i].Says = recorded.FieldRefused, brief(a.Refusal.Message)
 		case len(n.place) == 0:
 		case !has || isEmpty(got) && !isEmpty(sent):
 			sides[i].Outcome, sides[i].Owned = recorded.FieldDropped, owned(a.Object, n.place)
@@ -267,6 +267,15 @@ func (s *sweep) judge(ctx context.Context, n *node, t *trial, value string) erro
 		maps.Copy(n.below, different)
 	}
 	return nil
+}
+
+// brief is the beginning and the end of a refusal: in between, some have the whole object.
+func brief(says string) string {
+	const begins, ends = 100, 320
+	if all := []rune(says); len(all) > begins+ends {
+		return string(all[:begins]) + " … " + string(all[len(all)-ends:])
+	}
+	return says
 }
 
 // owned reports whether an answer names an owner of the field at a place. The items of a list have

@@ -63,10 +63,20 @@ type data struct {
 		Resource
 		Object tree `json:"object"`
 	} `json:"prerequisites"`
+	// Existing are the objects in which the fields of a resource are changed. Without an entry it is
+	// one object of the resource.
+	Existing map[string][]stored `json:"existing"`
 	// DryRunOnly are resources or groups whose objects would affect other requests.
 	DryRunOnly []string `json:"dryRunOnly"`
 	// Elsewhere are paths that only a subresource writes, by resource. They are tried there.
 	Elsewhere map[string][]string `json:"elsewhere"`
+}
+
+// stored is an object that is stored.
+type stored struct {
+	Resource
+	Object tree   `json:"object"` // part of it
+	At     string `json:"at"`     // the field that has the fields of the resource that is tried
 }
 
 // Resource is a resource that a server serves, or a subresource.

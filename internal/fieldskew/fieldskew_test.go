@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ type fake struct {
 	warns    map[string]string
 	objects  *sync.Map // resource and name → tree
 	starts   bool      // it changes an object as soon as that is updated
+	frozen   []string  // paths that nobody may change in an object
 }
 
 // writes are the parts of an object that each subresource writes. One that writes none creates
@@ -92,6 +94,13 @@ func (f *fake) Send(_ context.Context, r Request) (Answer, error) {
 				path = path[:at]
 			}
 			return refusal(path, metav1.CauseTypeFieldValueNotSupported, fmt.Sprintf("Unsupported value: %q: supported values: %q", value, members)), nil
+		}
+	}
+	for _, path := range f.frozen {
+		place := strings.Split(path, ".")
+		was, had := get(stored, place)
+		if is, has := get(o, place); r.Method == http.MethodPut && subresource == "" && (had != has || !reflect.DeepEqual(was, is)) {
+			return refusal(place[0], metav1.CauseTypeFieldValueInvalid, fmt.Sprintf("Invalid value: %s: field is immutable", encode(o))), nil
 		}
 	}
 	for path, value := range f.invalid {
@@ -177,11 +186,13 @@ func document(t *testing.T, without ...string) Schemas {
 		return string(encode(p))
 	}
 	meta := `{"allOf":[{"$ref":"#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}],"default":{}}`
-	kind := func(name, spec string) string {
-		return fmt.Sprintf(`%q:{"type":"object","x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":%q}],
+	kind := func(name, group, spec string) string {
+		return fmt.Sprintf(`%q:{"type":"object","x-kubernetes-group-version-kind":[{"group":%q,"version":"v1","kind":%q}],
 		"properties":{"apiVersion":{"type":"string"},"kind":{"type":"string"},"metadata":%s,"spec":%s,"status":{"type":"object","properties":%s}}}`,
-			name, name, meta, spec, properties(`"a":{"type":"string"},"b":{"type":"array","items":{"type":"object","properties":{"c":{"type":"string"}}}}`))
+			name, group, name, meta, spec, properties(`"a":{"type":"string"},"b":{"type":"array","items":{"type":"object","properties":{"c":{"type":"string"}}}}`))
 	}
+	template := `{"type":"object","properties":{"metadata":` + meta + `,"spec":{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"}}}`
+	set := `{"type":"object","properties":{"count":{"type":"integer"},"template":` + template + `}}`
 	body := `{"components":{"schemas":{
 	"io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta":{"type":"object","properties":{"name":{"type":"string"},"labels":{"type":"object","additionalProperties":{"type":"string"}}}},
 	"io.k8s.api.core.v1.PodSpec":{"type":"object","properties":` + properties(`"new":{"type":"object","required":["inner"],"properties":{"inner":{"type":"string"}}},"gated":{"type":"integer"},
@@ -190,8 +201,9 @@ func document(t *testing.T, without ...string) Schemas {
 		"either":{"oneOf":[{"type":"integer"},{"type":"string"}],"format":"int-or-string"},"all":{"type":"object","x-kubernetes-preserve-unknown-fields":true}`) + `},
 	"Sent":{"type":"object","x-kubernetes-group-version-kind":[{"group":"policy","version":"v1","kind":"Sent"}],"properties":
 		` + properties(`"metadata":`+meta+`,"listed":{"type":"string","enum":["A","B"]},"new":{"type":"string"}`) + `},
-	` + kind("Pod", `{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"}`) + `,
-	` + kind("Set", `{"type":"object","properties":{"count":{"type":"integer"},"template":{"type":"object","properties":{"metadata":`+meta+`,"spec":{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"}}}}}`) + `}}}`
+	` + kind("Pod", "", `{"$ref":"#/components/schemas/io.k8s.api.core.v1.PodSpec"}`) + `,
+	` + kind("Set", "", set) + `,` + kind("Job", "batch", set) + `,
+	"Template":{"type":"object","x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":"Template"}],"properties":{"metadata":` + meta + `,"template":` + template + `}}}}}`
 	s := Schemas{}
 	if err := s.add([]byte(body)); err != nil {
 		t.Fatal(err)
@@ -202,7 +214,7 @@ func document(t *testing.T, without ...string) Schemas {
 func TestSweep(t *testing.T) {
 	pods := Resource{GVR: history.GVR{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
 	sets := Resource{GVR: history.GVR{Version: "v1", Resource: "sets"}, Kind: "Set"}
-	templates := Resource{GVR: history.GVR{Version: "v1", Resource: "podtemplates"}, Kind: "Set"}
+	templates := Resource{GVR: history.GVR{Version: "v1", Resource: "podtemplates"}, Kind: "Template"}
 	of := func(whole Resource, name string, updates bool) Resource {
 		return Resource{GVR: history.GVR{Version: "v1", Resource: whole.Resource + "/" + name}, APIVersion: "v1", Kind: "Pod", Namespaced: true, Of: &whole, Updates: updates}
 	}
@@ -247,8 +259,20 @@ func TestSweep(t *testing.T) {
 			want: []string{"v1/pods metadata.name [1a] refused, stored", "v1/sets metadata.name [1a] refused, stored"},
 		},
 		"a rule for templates only": {
-			newer: fake{invalid: map[string]string{"spec.template.spec.old": ""}}, resources: []Resource{pods, templates, sets},
-			want: []string{"v1/podtemplates spec.template.spec.old copied [(zero)] stored, refused", "v1/sets spec.template.spec.old copied [(zero)] stored, refused"},
+			newer: fake{invalid: map[string]string{"spec.template.spec.old": "", "template.spec.old": ""}}, resources: []Resource{pods, templates, sets},
+			want: []string{"v1/podtemplates template.spec.old copied [(zero)] stored, refused", "v1/sets spec.template.spec.old copied [(zero)] stored, refused"},
+		},
+		"what may be changed in objects that exist": {
+			older: fake{frozen: []string{"spec.part", "spec.count", "spec.listed", "spec.old", "spec.template.spec.old", "spec.template.spec.self.part"}}, newer: fake{frozen: []string{"spec.old"}},
+			resources: []Resource{pods, templates, sets},
+			want: []string{
+				"batch/v1/jobs spec.template.spec.old copied changed [] refused, stored", "v1/pods spec.listed changed [] refused, stored",
+				"v1/pods spec.part changed [] refused, stored", "v1/sets spec.count changed [] refused, stored",
+			},
+		},
+		"what differs in new objects, and in those that exist": {
+			older: fake{frozen: []string{"spec.old"}, drops: map[string]bool{"spec.old": true}}, resources: []Resource{pods},
+			want: []string{"v1/pods spec.old [] dropped, stored kept"},
 		},
 		"the status of what is created": {
 			older: fake{keeps: true, empty: true}, newer: fake{empty: true}, resources: []Resource{pods}, want: []string{"v1/pods status [] stored, dropped"},
@@ -351,6 +375,9 @@ func describe(fields []recorded.FieldSkew) (all []string) {
 		copied := ""
 		if f.Copied {
 			copied = " copied"
+		}
+		if f.Changed {
+			copied += " changed"
 		}
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s%s %v %s, %s %s", f.GVR, f.Path, copied, f.Values, side(f.Older), side(f.Newer), f.Update)))
 	}

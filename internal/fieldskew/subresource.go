@@ -20,61 +20,69 @@ func (s *sweep) dryRunOnly(r Resource) bool {
 	return slices.ContainsFunc(s.data.DryRunOnly, func(of string) bool { return of == r.Group || of == r.String() })
 }
 
-// makeParent makes the object to which a subresource belongs, with the first server that accepts
-// it. Where objects would affect other requests, the first one that exists takes its place. Then it
-// sets the smallest object of the subresource: for a subresource that updates, what the older
-// server has there.
+// makeParent makes the object to which a subresource belongs. Then it sets the smallest object of
+// the subresource: for a subresource that updates, what the older server has there.
 func (s *sweep) makeParent(ctx context.Context, n *node) error {
 	of, _ := s.start(*n.Of).bases[0].(tree)
 	if n.Updates {
 		of = merge(of, s.data.Objects[n.String()])
 	}
 	_, name, _ := strings.Cut(n.GVR.Resource, "/")
-	name = "skewproof-" + name
-	n.untried = "no object of " + n.Of.String() + " exists, and a new one would affect other requests"
-	read := Request{GVR: n.Of.GVR, Method: http.MethodGet, Namespace: n.namespace()}
-	if !s.dryRunOnly(*n.Of) {
-		t, err := s.try(ctx, *n.Of, &attempt{object: of, root: s.both.kind(*n.Of), tried: map[string]int{}})
-		if err != nil {
-			return err
-		}
-		n.parent, n.untried = t.object, "no object of "+n.Of.String()+": "+t.last
-		for _, side := range s.sides {
-			made, err := side.Server.Send(ctx, n.Of.request(put(t.object, itsName, 0, name, nil)))
-			if err != nil {
-				return err
-			}
-			if made.OK() {
-				read.Name = name
-				break
-			}
-		}
+	t, name, err := s.store(ctx, *n.Of, of, "skewproof-"+name)
+	if n.parent = t.object; err != nil {
+		return err
 	}
-	if read.Name == "" {
-		all, err := s.sides[0].Server.Send(ctx, read)
-		if err != nil {
-			return err
+	if name == "" {
+		if n.untried = "no object of " + n.Of.String() + ": " + t.last; t.object == nil {
+			n.untried = "no object of " + n.Of.String() + " exists, and a new one would affect other requests"
 		}
-		first, _ := get(all.Object, append([]string{"items", "0"}, itsName...))
-		if read.Name, _ = first.(string); read.Name == "" {
-			return nil
-		}
-	}
-	n.untried = ""
-	if !n.Updates {
-		n.bases[0] = put(n.bases[0], itsName, 0, read.Name, nil)
 		return nil
 	}
-	for _, read.GVR = range []history.GVR{n.Of.GVR, n.GVR} { // not every subresource can be read
-		answer, err := s.sides[0].Server.Send(ctx, read)
+	if !n.Updates {
+		n.bases[0] = put(n.bases[0], itsName, 0, name, nil)
+		return nil
+	}
+	for _, gvr := range []history.GVR{n.Of.GVR, n.GVR} { // not every subresource can be read
+		object, err := s.read(ctx, *n.Of, gvr, name)
 		if err != nil {
 			return err
 		}
-		if answer.OK() {
-			n.bases[0] = remove(remove(answer.Object, []string{"metadata", "managedFields"}), []string{"metadata", "uid"})
+		if object != nil {
+			n.bases[0] = object
 		}
 	}
 	return nil
+}
+
+// store stores an object with the first server that accepts it, and returns its name. Where objects
+// would affect other requests, or no server accepts this one, it is the first one that exists; ""
+// if there is none.
+func (s *sweep) store(ctx context.Context, r Resource, object any, name string) (t trial, is string, err error) {
+	if !s.dryRunOnly(r) {
+		if t, err = s.try(ctx, r, &attempt{object: object, root: s.both.kind(r), tried: map[string]int{}}); err != nil {
+			return t, "", err
+		}
+		for _, side := range s.sides {
+			made, err := side.Server.Send(ctx, r.request(put(t.object, itsName, 0, name, nil)))
+			if err != nil || made.OK() {
+				return t, name, err
+			}
+		}
+	}
+	all, err := s.sides[0].Server.Send(ctx, Request{GVR: r.GVR, Method: http.MethodGet, Namespace: r.namespace()})
+	first, _ := get(all.Object, append([]string{"items", "0"}, itsName...))
+	is, _ = first.(string)
+	return t, is, err
+}
+
+// read reads an object of a resource, or a subresource of it, as the older server has it: nil if it
+// answers none.
+func (s *sweep) read(ctx context.Context, r Resource, as history.GVR, name string) (any, error) {
+	a, err := s.sides[0].Server.Send(ctx, Request{GVR: as, Method: http.MethodGet, Namespace: r.namespace(), Name: name})
+	if err != nil || !a.OK() {
+		return nil, err
+	}
+	return remove(remove(a.Object, []string{"metadata", "managedFields"}), []string{"metadata", "uid"}), nil
 }
 
 // ignored reports whether a subresource does not write what is at a path, and so nothing below it:
@@ -119,6 +127,6 @@ func (s *sweep) repeated(c found) bool {
 	}
 	return slices.ContainsFunc(s.cases, func(of found) bool {
 		f := of.field
-		return f.GVR == c.node.Of.GVR && f.Kind == is.Kind && f.Path == is.Path && f.Older.Outcome == is.Older.Outcome && f.Newer.Outcome == is.Newer.Outcome
+		return f.GVR == c.node.Of.GVR && !f.Changed && f.Kind == is.Kind && f.Path == is.Path && f.Older.Outcome == is.Older.Outcome && f.Newer.Outcome == is.Newer.Outcome
 	})
 }

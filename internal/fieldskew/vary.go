@@ -147,7 +147,7 @@ func each(ctx context.Context, cases []int, do func(ctx context.Context, i int) 
 func (f *Found) Update(ctx context.Context) error {
 	var cases []int
 	for i, c := range f.cases {
-		if c.node.untried == "" && !f.sweep.dryRunOnly(c.node.whole()) && !slices.Equal(c.place, itsName) { // objects have other names
+		if c.node.untried == "" && !c.field.Changed && !f.sweep.dryRunOnly(c.node.whole()) && !slices.Equal(c.place, itsName) { // objects have other names
 			cases = append(cases, i)
 		}
 	}

@@ -26,6 +26,8 @@ type node struct {
 	bases []any
 	// parent is the smallest object of the resource to which a subresource belongs.
 	parent any
+	// existing are objects in which the path is changed.
+	existing []existing
 	// inherited are the differences that the object has without this path, and below those with it.
 	inherited, below map[string]bool
 	// home is the definition around it that has a home, and at is where its path begins.
@@ -74,6 +76,11 @@ func (s *sweep) kind(ctx context.Context, r Resource) error {
 		}
 		s.settle(&n, nil)
 		n.inherited, n.bases = n.below, []any{t.object}
+		if r.Of == nil {
+			if err := s.makeExisting(ctx, &n); err != nil {
+				return err
+			}
+		}
 	}
 	s.children(ctx, n)
 	return nil
@@ -270,6 +277,9 @@ func (s *sweep) values(ctx context.Context, n *node) (folded bool, err error) {
 		}
 	}
 	s.settle(n, tried)
+	if err := s.change(ctx, n, one); err != nil {
+		return false, err
+	}
 	n.inherited = n.below
 	if !n.judged {
 		return one.forbidden, s.note(n, one.last, s.refused, &s.counts.RefusedAlike)

@@ -80,6 +80,7 @@ var harmWords = map[string]string{
 	reports.PlanLost:    "Who reads an object at %s and writes it back loses fields of it.",
 	reports.PlanDropped: "A server of %s accepts objects without some of their fields, and says nothing.",
 	reports.PlanRefused: "A server of %s refuses objects that the other version accepts.",
+	reports.PlanFrozen:  "A server of %s refuses changes of objects that the other version accepts.",
 }
 
 // fieldHarm is the worst that fields can do, and what prevents it.

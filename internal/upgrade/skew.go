@@ -73,7 +73,7 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 }
 
 // harmOrder are the harms of fields, the worst first.
-var harmOrder = []string{reports.PlanNeverSettles, reports.PlanStuck, reports.PlanCopied, reports.PlanLost, reports.PlanDropped, reports.PlanRefused}
+var harmOrder = []string{reports.PlanNeverSettles, reports.PlanStuck, reports.PlanCopied, reports.PlanLost, reports.PlanDropped, reports.PlanRefused, reports.PlanFrozen}
 
 // comparing are the resources whose controllers look for an object that equals the template, and
 // make another one if there is none (k8s.io/kubernetes, pkg/controller/deployment/util,
@@ -87,6 +87,8 @@ func harmOf(f recorded.FieldSkew) (harm string, newer bool) {
 	switch {
 	case nothing:
 		return "", false
+	case f.Changed:
+		return reports.PlanFrozen, f.Newer.Outcome == recorded.FieldRefused
 	case f.OnlyNewerStores() && f.Copied && f.Update == recorded.FateKept:
 		if slices.Contains(comparing, f.Group+"/"+f.Resource) {
 			return reports.PlanNeverSettles, false

@@ -38,6 +38,8 @@ var differing = []recorded.FieldSkew{
 		Older: recorded.FieldSide{Outcome: recorded.FieldStored}, Newer: recorded.FieldSide{Outcome: recorded.FieldRefused}},
 	{GVR: history.GVR{Group: "apps", Version: "v1", Resource: "gadgets"}, Path: "spec.relaxed",
 		Older: recorded.FieldSide{Outcome: recorded.FieldRefused}, Newer: recorded.FieldSide{Outcome: recorded.FieldStored}},
+	{GVR: history.GVR{Group: "apps", Version: "v1", Resource: "gadgets"}, Path: "spec.frozen", Changed: true,
+		Older: recorded.FieldSide{Outcome: recorded.FieldStored}, Newer: recorded.FieldSide{Outcome: recorded.FieldRefused}},
 	{GVR: history.GVR{Group: "apps", Version: "v1", Resource: "gadgets"}, Path: "spec.invalid",
 		Older: recorded.FieldSide{Outcome: recorded.FieldDropped}, Newer: recorded.FieldSide{Outcome: recorded.FieldRefused}},
 }
@@ -101,6 +103,7 @@ func TestFieldsThatDoHarm(t *testing.T) {
 		{Path: "spec.ceased", Kinds: []string{"gadgets"}, Harm: reports.PlanDropped, By: "v1.37.1"},
 		{Path: "spec.strict", Kinds: []string{"gadgets"}, Values: []string{"A b"}, Harm: reports.PlanRefused, By: "v1.37.1"},
 		{Path: "spec.relaxed", Kinds: []string{"gadgets"}, Harm: reports.PlanRefused, By: "v1.36.3"},
+		{Path: "spec.frozen", Kinds: []string{"gadgets"}, Harm: reports.PlanFrozen, By: "v1.37.1"},
 	}
 	if diff := cmp.Diff(want, p.FieldHarms); diff != "" {
 		t.Error(diff)
@@ -111,12 +114,15 @@ func TestFieldsThatDoHarm(t *testing.T) {
 	}
 	for _, h := range want {
 		shown := 1
-		if h.Harm == reports.PlanRefused {
+		if h.Harm == reports.PlanRefused || h.Harm == reports.PlanFrozen {
 			shown = 0
 		}
 		if says := h.Harm + " at " + h.By + ": " + h.Path; strings.Count(text, says) != shown {
 			t.Errorf("the brief plan says %d times %q", strings.Count(text, says), says)
 		}
+	}
+	if !strings.Contains(wide, "spec.frozen, in an object that exists") {
+		t.Error("the full forms do not say that a field is refused on change")
 	}
 	for _, f := range differing {
 		if unknown := f.Path == "spec.unknown"; strings.Count(wide, f.Path) < 3 != unknown {

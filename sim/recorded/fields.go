@@ -48,6 +48,8 @@ type FieldCounts struct {
 	Judged       int `json:"judged"`
 	RefusedAlike int `json:"refusedAlike"`
 	NotTried     int `json:"notTried"`
+	// Changed are the paths that were changed in an object that exists.
+	Changed int `json:"changed"`
 }
 
 // FieldSkew is a field that two releases treat differently.
@@ -60,11 +62,14 @@ type FieldSkew struct {
 	// Values are the values for which the releases differ. It is empty if they differ for each
 	// value that was tried. FieldAbsent, FieldZero and FieldOne stand for values of the field's
 	// type; every other text is the value itself, such as a member of an enumeration.
-	Values []string    `json:"values,omitempty"`
-	Older  FieldSide   `json:"older"`
-	Newer  FieldSide   `json:"newer"`
-	Update FieldFate   `json:"update,omitempty"`
-	Gates  []FieldGate `json:"gates,omitempty"`
+	Values []string `json:"values,omitempty"`
+	// Changed means that both releases store the field in a new object, and differ where it is changed
+	// in an object that exists.
+	Changed bool        `json:"changed,omitempty"`
+	Older   FieldSide   `json:"older"`
+	Newer   FieldSide   `json:"newer"`
+	Update  FieldFate   `json:"update,omitempty"`
+	Gates   []FieldGate `json:"gates,omitempty"`
 	// Emulated means that the difference vanishes if the newer server emulates the older minor
 	// version.
 	Emulated bool `json:"emulated,omitempty"`
@@ -95,7 +100,8 @@ const (
 	FieldOne    = "(one)"  // true, a small number, a short text, a smallest object, a list of one item
 )
 
-// FieldSide is what one release does when an object with the field is created.
+// FieldSide is what one release does when an object with the field is created or, if that is what
+// the entry is about, changed.
 type FieldSide struct {
 	Outcome FieldOutcome `json:"outcome"`
 	// Unknown means that the OpenAPI document of the release does not have the path. A release that
