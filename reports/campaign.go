@@ -61,13 +61,6 @@ type Campaign struct {
 	// rate of all shards together. On real servers, ElapsedSeconds is the time of all parts.
 	ElapsedSeconds     float64 `json:"elapsedSeconds"`
 	SchedulesPerSecond float64 `json:"schedulesPerSecond"`
-	// Traces is the number of different traces. Shapes is that number if times are ignored. Both
-	// are estimates, with the error [DistinctError]. They come from TracesSketch and ShapesSketch,
-	// which can be merged.
-	Traces       uint64 `json:"traces"`
-	Shapes       uint64 `json:"shapes"`
-	TracesSketch []byte `json:"tracesSketch"`
-	ShapesSketch []byte `json:"shapesSketch"`
 	// PassedOn is how many schedules had a request that was forwarded to a peer. If it is 0,
 	// nothing was tested.
 	PassedOn uint64 `json:"passedOn"`
@@ -90,9 +83,6 @@ type Campaign struct {
 	// Verdict follows from all other fields.
 	Verdict CampaignVerdict `json:"verdict"`
 }
-
-// DistinctError is the relative standard error of Traces and Shapes: HyperLogLog, 2^14 registers.
-const DistinctError = 1.04 / 128
 
 // SearchSpec says what is searched: a policy, with changes, on a control plane of two versions.
 type SearchSpec struct {
@@ -273,9 +263,6 @@ type GrowthPoint struct {
 	Schedules uint64 `json:"schedules"`
 	// Kinds is how many kinds of violations they showed.
 	Kinds int `json:"kinds"`
-	// Traces and Shapes are as in [Campaign]. They are 0 on real servers.
-	Traces uint64 `json:"traces,omitempty"`
-	Shapes uint64 `json:"shapes,omitempty"`
 	// Cells is how many cells of the coverage were reached. It is 0 in the simulator.
 	Cells int `json:"cells,omitempty"`
 }

@@ -108,9 +108,8 @@ func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 	if c.Real != nil {
 		t.writeReal(c)
 	} else {
-		fmt.Fprintf(t, "%s: %s schedules in %.0f s (%.0f a second), about %s different traces, %d of the %d interesting states that are possible reached\n",
-			plain(c.Spec.String()), grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, grouped(int(c.Traces)), c.States(),
-			c.PossibleStates())
+		fmt.Fprintf(t, "%s: %s schedules in %.0f s (%.0f a second), %d of the %d interesting states that are possible reached\n",
+			plain(c.Spec.String()), grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, c.States(), c.PossibleStates())
 	}
 	if c.Scope != nil {
 		fmt.Fprintf(t, "%s schedules of up to %d events of %d kinds\n", covered(c), c.Scope.Events, len(c.Scope.Alphabet))

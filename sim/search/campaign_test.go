@@ -1,7 +1,6 @@
 package search
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,8 +68,6 @@ func TestABrokenCampaignIsRefused(t *testing.T) {
 		"more shards than any has": func(c *reports.Campaign) { c.Of = reports.MaxShards + 1 },
 		"another sum":              func(c *reports.Campaign) { c.Schedules++ },
 		"a verdict that is none":   func(c *reports.Campaign) { c.Verdict.Outcome = invariant.OutcomePass },
-		"half a sketch":            func(c *reports.Campaign) { c.TracesSketch = c.TracesSketch[1:] },
-		"an impossible sketch":     func(c *reports.Campaign) { c.ShapesSketch[0] = 99 },
 		"another state":            func(c *reports.Campaign) { c.Reached[0].State = "bliss" },
 		"another invariant":        func(c *reports.Campaign) { c.Invariants[0].Name = "NoSuch" },
 		"fewer states":             func(c *reports.Campaign) { c.Reached = c.Reached[1:] },
@@ -123,7 +120,7 @@ func TestShardsAreTheWhole(t *testing.T) {
 		t.Errorf("shards %+v", merged.Shards)
 	}
 	last := whole.Growth[len(whole.Growth)-1]
-	if last.Schedules != 53 || last.Traces != whole.Traces || last.Shapes != whole.Shapes || last.Kinds != len(whole.Findings) || len(whole.Growth) != 7 {
+	if last.Schedules != 53 || last.Kinds != len(whole.Findings) || len(whole.Growth) != 7 {
 		t.Errorf("the whole grew to %+v", whole.Growth)
 	}
 	if merged.Growth != nil {
@@ -172,31 +169,6 @@ func TestWhatDoesNotBelongTogetherIsNotMerged(t *testing.T) {
 	} {
 		if _, err := MergeShards(c.parts); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want an error that says %q", what, err, c.says)
-		}
-	}
-}
-
-func TestDistinctThingsAreCounted(t *testing.T) {
-	for _, n := range []uint64{0, 1, 10, 1000, 20_000, 300_000} {
-		var a, b, both sketch
-		for i := range n {
-			both.Add(i)
-			both.Add(i) // again
-			if i%2 == 0 {
-				a.Add(i)
-			} else {
-				b.Add(i)
-			}
-		}
-		a.Merge(b)
-		if a.Count() != both.Count() {
-			t.Errorf("%d: %d merged, %d at once", n, a.Count(), both.Count())
-		}
-		if off := math.Abs(float64(both.Count()) - float64(n)); off > 4*reports.DistinctError*float64(n) {
-			t.Errorf("%d things are counted as %d", n, both.Count())
-		}
-		if again := sketch(both.bytes()); again.check() != nil || again.Count() != both.Count() {
-			t.Errorf("%d things are read back as %d, error %v", both.Count(), again.Count(), again.check())
 		}
 	}
 }

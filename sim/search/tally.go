@@ -14,21 +14,15 @@ import (
 // Tally has the counted results of schedules: of a worker, of all workers, of shards, or of
 // schedules on real servers.
 type Tally struct {
-	schedules      uint64
-	reached        []reports.Reach          // by state
-	invariants     []reports.InvariantCount // in the order of the catalogue
-	traces, shapes sketch
-	grown          []grown // by the number of bits of the place of a schedule in its shard
-	found          map[reports.ViolationKind]*finding
-	troubles       map[string]*reports.Trouble
-	checks         reports.SelfChecks
-}
-
-// grown counts the schedules at places with the same number of bits: 0, 1, 2 to 3, 4 to 7, and so
-// on.
-type grown struct {
-	schedules      uint64
-	traces, shapes sketch
+	schedules  uint64
+	reached    []reports.Reach          // by state
+	invariants []reports.InvariantCount // in the order of the catalogue
+	// grown counts the schedules whose places in their shard have the same number of bits: 0, 1, 2
+	// to 3, 4 to 7, and so on.
+	grown    [65]uint64
+	found    map[reports.ViolationKind]*finding
+	troubles map[string]*reports.Trouble
+	checks   reports.SelfChecks
 }
 
 // finding is a violation, with the seed of a schedule that shows it.
@@ -57,12 +51,7 @@ func NewTally(spec Spec) *Tally {
 // run counts a schedule that was run, and its place in its shard.
 func (n *Tally) run(r *sim.Result, place uint64) {
 	n.schedules++
-	g := n.grownAt(bits.Len64(place))
-	g.schedules++
-	g.traces.Add(r.Hash)
-	g.shapes.Add(r.Shape)
-	n.traces.Add(r.Hash)
-	n.shapes.Add(r.Shape)
+	n.grown[bits.Len64(place)]++
 	for state := range n.reached {
 		if r.Reached.Has(sim.State(state)) {
 			n.reached[state].Schedules++
@@ -70,26 +59,14 @@ func (n *Tally) run(r *sim.Result, place uint64) {
 	}
 }
 
-func (n *Tally) grownAt(size int) *grown {
-	for len(n.grown) <= size {
-		n.grown = append(n.grown, grown{})
-	}
-	return &n.grown[size]
-}
-
 // growth says how the counts of the only shard of a campaign grew. Its findings are complete.
 func (n *Tally) growth(c *reports.Campaign) (points []reports.GrowthPoint) {
-	var sum grown
-	for size, g := range n.grown {
-		if g.schedules == 0 {
+	var point reports.GrowthPoint
+	for size, schedules := range n.grown {
+		if schedules == 0 {
 			continue
 		}
-		sum.schedules += g.schedules
-		sum.traces.Merge(g.traces)
-		sum.shapes.Merge(g.shapes)
-		point := reports.GrowthPoint{
-			Schedules: sum.schedules, Traces: min(sum.traces.Count(), sum.schedules), Shapes: min(sum.shapes.Count(), sum.schedules),
-		}
+		point.Schedules, point.Kinds = point.Schedules+schedules, 0
 		for _, f := range c.Findings {
 			if bits.Len64((f.Seed-c.FirstSeed)/uint64(c.Of)) <= size {
 				point.Kinds++
@@ -193,13 +170,8 @@ func (n *Tally) add(o *Tally) {
 			mine.Requests[j].Violated += r.Violated
 		}
 	}
-	n.traces.Merge(o.traces)
-	n.shapes.Merge(o.shapes)
-	for size, theirs := range o.grown {
-		mine := n.grownAt(size)
-		mine.schedules += theirs.schedules
-		mine.traces.Merge(theirs.traces)
-		mine.shapes.Merge(theirs.shapes)
+	for size, schedules := range o.grown {
+		n.grown[size] += schedules
 	}
 	c, d := &n.checks, o.checks
 	c.Repeated, c.Differed, c.FirstDiffered = c.Repeated+d.Repeated, c.Differed+d.Differed, earlier(c.FirstDiffered, d.FirstDiffered)
@@ -252,8 +224,6 @@ func (n *Tally) fill(c *reports.Campaign) {
 			c.SchedulesPerSecond += float64(s.Schedules) / s.ElapsedSeconds
 		}
 	}
-	c.Traces, c.Shapes = min(n.traces.Count(), n.schedules), min(n.shapes.Count(), n.schedules)
-	c.TracesSketch, c.ShapesSketch = n.traces.bytes(), n.shapes.bytes()
 	c.PassedOn, c.Checks = n.reached[sim.ReachedProxied].Schedules, n.checks
 	c.Reached, c.Invariants = n.reached, n.invariants
 	c.Findings = make([]reports.CampaignFinding, 0, len(n.found))
@@ -270,8 +240,7 @@ func (n *Tally) fill(c *reports.Campaign) {
 }
 
 // FillReal writes the counts into a campaign on real servers, which already has its shards: its
-// parts, which ran one after the other. Real servers show neither the states of the simulator nor
-// traces.
+// parts, which ran one after the other. Real servers do not show the states of the simulator.
 func (n *Tally) FillReal(c *reports.Campaign) {
 	n.fill(c)
 	c.Reached = nil
@@ -288,9 +257,8 @@ func (n *Tally) FillReal(c *reports.Campaign) {
 func TallyOf(c *reports.Campaign) *Tally {
 	n := NewTally(Spec(c.Spec))
 	o := &Tally{
-		schedules: c.Schedules, reached: c.Reached, invariants: c.Invariants, traces: sketch(c.TracesSketch),
-		shapes: sketch(c.ShapesSketch),
-		checks: c.Checks, found: map[reports.ViolationKind]*finding{}, troubles: map[string]*reports.Trouble{},
+		schedules: c.Schedules, reached: c.Reached, invariants: c.Invariants, checks: c.Checks,
+		found: map[reports.ViolationKind]*finding{}, troubles: map[string]*reports.Trouble{},
 	}
 	for i := range c.Findings {
 		o.found[c.Findings[i].ViolationKind] = &finding{c.Findings[i], c.Findings[i].Seed}

@@ -117,7 +117,6 @@ type Progress struct {
 	Schedules uint64        // schedules so far
 	Wanted    uint64        // all schedules to run; 0 if the search is limited by time
 	Elapsed   time.Duration // since the start
-	Traces    uint64        // distinct ones, estimated
 	States    int           // interesting states reached so far
 	OfStates  int           // interesting states that are possible
 	Core      int           // signatures of violations of core invariants
@@ -136,13 +135,13 @@ func (p Progress) String() string {
 	if p.Wanted > 0 {
 		count += " of " + strconv.FormatUint(p.Wanted, 10)
 	}
-	return fmt.Sprintf("%s schedules, %.0f/s, %d distinct traces, %d of %d states, violations of %d kinds (and %d beyond the KEP)",
-		count, float64(p.Schedules)/max(p.Elapsed.Seconds(), 0.001), p.Traces, p.States, p.OfStates, p.Core, p.Extended)
+	return fmt.Sprintf("%s schedules, %.0f/s, %d of %d states, violations of %d kinds (and %d beyond the KEP)",
+		count, float64(p.Schedules)/max(p.Elapsed.Seconds(), 0.001), p.States, p.OfStates, p.Core, p.Extended)
 }
 
 func (s *Search) progress() Progress {
 	n := s.total()
-	p := Progress{Schedules: n.schedules, Elapsed: time.Since(s.began), Traces: min(n.traces.Count(), n.schedules)}
+	p := Progress{Schedules: n.schedules, Elapsed: time.Since(s.began)}
 	if s.options.Seeds > 0 {
 		p.Wanted = s.share()
 	}
