@@ -21,10 +21,10 @@ func smallCampaign() *Campaign {
 		TypeMeta: OfKind(CampaignKind), SkewproofVersion: "v0.1.0",
 		Spec: SearchSpec{Policy: "upstream-1.37", Changes: []string{"Routing.Attempts=3"}, From: "v1.36.3", To: "v1.37.1", Servers: 3,
 			Resources: 6, Requests: 20},
-		Method: MethodRandom, FirstSeed: 1, Wanted: 20000, Of: 2,
-		Shards: []Shard{
-			{Index: 1, Schedules: 10000, ElapsedSeconds: 10.5, Workers: 2, Machine: "2 CPUs"},
-			{Index: 2, Schedules: 10000, ElapsedSeconds: 11, Workers: 4, Machine: "4 CPUs"},
+		Method: MethodRandom, FirstSeed: 1, Wanted: 20000,
+		Parts: []Part{
+			{Schedules: 10000, ElapsedSeconds: 10.5, Workers: 2, Machine: "2 CPUs"},
+			{Schedules: 10000, ElapsedSeconds: 11, Workers: 4, Machine: "4 CPUs"},
 		},
 		Complete: true, Schedules: 20000, ElapsedSeconds: 11, SchedulesPerSecond: 1861, PassedOn: 18000,
 		Reached: []Reach{{State: "proxied", Schedules: 18000}, {State: "mutual-belief"},
@@ -120,21 +120,17 @@ func TestACampaignPageSaysWhatMatters(t *testing.T) {
 	}
 }
 
-// The page says "all" only if all schedules ran: not for a search that was ended early, and not for
-// one shard.
+// The page says "all" only if all schedules ran: not for a search that was ended early.
 func TestAPartOfEverySchedule(t *testing.T) {
-	early, shard, merged := everything(), everything(), everything()
-	early.Of, early.Complete, early.Shards, early.Schedules = 1, false, early.Shards[:1], 2592
-	shard.Shards, shard.Schedules = shard.Shards[:1], 10000
+	early := everything()
+	early.Complete, early.Schedules = false, 2592
 	for name, c := range map[string]struct {
 		campaign        *Campaign
 		line, lead, not string
 	}{
 		"ended early": {early, "2,592 of the 20,000 schedules of up to 2", "2,592 of the 20,000 schedules of a bounded number of events on",
 			"ll 20,000"},
-		"a shard": {shard, "10,000 of the 20,000 schedules of up to 2", "10,000 of the 20,000 schedules of a bounded number of events on",
-			"ll 20,000"},
-		"all, two shards": {merged, "ll 20,000 schedules of up to 2", "Every schedule of a bounded number of events on", "of the 20,000"},
+		"all": {everything(), "ll 20,000 schedules of up to 2", "Every schedule of a bounded number of events on", "of the 20,000"},
 	} {
 		var summary bytes.Buffer
 		if err := WriteCampaignSummary(&summary, c.campaign, SummaryOptions{}); err != nil {
@@ -195,10 +191,9 @@ func TestConclusionOfACampaign(t *testing.T) {
 		{"nothing was passed on", func(c *Campaign) { c.PassedOn = 0 }, open, "no request was passed on"},
 		{"too few states", func(c *Campaign) { c.Reached = c.Reached[1:] }, open, "only 7 of the interesting states were reached"},
 		{"ended early", func(c *Campaign) { c.Complete = false }, open, "ended after"},
-		{"a part of the shards", func(c *Campaign) { c.Shards = []Shard{{Index: 2}}; c.Of = 2 }, pass, "of shard 2 of 2"},
 	}
 	whole := func() *Campaign {
-		c := &Campaign{Method: MethodRandom, Complete: true, Schedules: 20, PassedOn: 1, Of: 1, Shards: []Shard{{Index: 1}}}
+		c := &Campaign{Method: MethodRandom, Complete: true, Schedules: 20, PassedOn: 1}
 		for n := range FewestStates {
 			c.Reached = append(c.Reached, Reach{State: fmt.Sprint(n), Schedules: 1})
 		}

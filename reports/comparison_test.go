@@ -299,7 +299,7 @@ func TestCampaignsAreComparedByKind(t *testing.T) {
 	})
 	b := searched(func(c *Campaign) {
 		c.Spec.Policy, c.Findings, c.Schedules = "upstream-1.36", []CampaignFinding{known(1, 5, 38), unknown}, 10_000
-		c.Shards[0].Schedules, c.Shards[1].Schedules = 5000, 5000
+		c.Parts[0].Schedules, c.Parts[1].Schedules = 5000, 5000
 	})
 	c := compared(t, savedCampaign(t, a), savedCampaign(t, b))
 	want := []KindDiff{

@@ -158,13 +158,13 @@ func (r *RealCampaign) CoverageRows() (rows []CoverageRow) {
 	return rows
 }
 
-// Parts describes each part of a campaign that was continued. It is empty if there is one part.
-func (c *Campaign) Parts() (parts []string) {
-	if c.Real == nil || len(c.Shards) < 2 {
+// toldParts describes each part of a campaign that was continued. It is empty if there is one part.
+func (c *Campaign) toldParts() (parts []string) {
+	if len(c.Parts) < 2 {
 		return nil
 	}
-	for _, s := range c.Shards {
-		parts = append(parts, fmt.Sprintf("part %d: %s in %.0f s, by skewproof %s on %s", s.Index, counted(int(s.Schedules), "schedule"),
+	for n, s := range c.Parts {
+		parts = append(parts, fmt.Sprintf("part %d: %s in %.0f s, by skewproof %s on %s", n+1, counted(int(s.Schedules), "schedule"),
 			s.ElapsedSeconds,
 			cmp.Or(s.SkewproofVersion, c.SkewproofVersion), s.Machine))
 	}
@@ -197,7 +197,7 @@ func (t *terminal) writeReal(c *Campaign) {
 	fmt.Fprintf(t, "\n%s requests judged, %s of them passed on; %s of %s cells of coverage reached\n", grouped(int(r.Operations)),
 		grouped(int(r.PassedOn)),
 		grouped(len(r.Coverage)), grouped(r.Axes.Cells()))
-	for _, part := range c.Parts() {
+	for _, part := range c.toldParts() {
 		fmt.Fprintf(t, "  %s\n", plain(part))
 	}
 	for i, s := range r.Sessions {

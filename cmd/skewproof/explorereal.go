@@ -33,12 +33,12 @@ var (
 		"candidates": "the simulator runs every seed", "repeats": "the simulator gives the same run again",
 		"shrink-runs": "the simulator shrinks as long as it takes", "until-new": "a search in the simulator takes a minute",
 		"controllers": "the simulator has none",
-		"continue":    "give each part of a search in the simulator another --shard",
+		"continue":    "give each part of a search in the simulator another --first",
 	}
 	onlySim = map[string]string{
 		"policy": "real servers have a --subject", "change": "the policy of a real kube-apiserver cannot be changed",
 		"from": "give --versions", "to": "give --versions",
-		"workers": "one cluster is used at a time", "shard": "give each part another --first", "resources": "real servers serve all resources",
+		"workers": "one cluster is used at a time", "resources": "real servers serve all resources",
 		"requests": "real servers are under a load, of --qps",
 	}
 )

@@ -31,7 +31,7 @@ type Smallest struct {
 }
 
 // NewSmallest prepares the search, over scenarios and over as many schedules as the options say.
-// ShrinkRuns and Findings are not used, and shards are an error.
+// ShrinkRuns and Findings are not used.
 func NewSmallest(spec Spec, to string, o Options, scenarios []scenario.Scenario) (*Smallest, error) {
 	a, err := Ablate(spec, to, o)
 	if err != nil {

@@ -11,29 +11,23 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// Tally has the counted results of schedules: of a worker, of all workers, of shards, or of
-// schedules on real servers.
+// Tally has the counted results of schedules: of a worker, of all workers, or of schedules on real
+// servers.
 type Tally struct {
 	schedules  uint64
 	reached    []reports.Reach          // by state
 	invariants []reports.InvariantCount // in the order of the catalogue
-	// grown counts the schedules whose places in their shard have the same number of bits: 0, 1, 2
-	// to 3, 4 to 7, and so on.
+	// grown counts the schedules whose places in the search have the same number of bits: 0, 1, 2 to
+	// 3, 4 to 7, and so on.
 	grown    [65]uint64
-	found    map[reports.ViolationKind]*finding
+	found    map[reports.ViolationKind]*reports.CampaignFinding
 	troubles map[string]*reports.Trouble
 	checks   reports.SelfChecks
 }
 
-// finding is a violation, with the seed of a schedule that shows it.
-type finding struct {
-	reports.CampaignFinding
-	shownBy uint64
-}
-
 // NewTally returns an empty Tally.
 func NewTally(spec Spec) *Tally {
-	n := &Tally{found: map[reports.ViolationKind]*finding{}, troubles: map[string]*reports.Trouble{}}
+	n := &Tally{found: map[reports.ViolationKind]*reports.CampaignFinding{}, troubles: map[string]*reports.Trouble{}}
 	impossible := spec.impossible()
 	for _, state := range sim.States() {
 		n.reached = append(n.reached, reports.Reach{State: state.String(), Impossible: impossible[state]})
@@ -48,7 +42,7 @@ func NewTally(spec Spec) *Tally {
 	return n
 }
 
-// run counts a schedule that was run, and its place in its shard.
+// run counts a schedule that was run, and its place in the search.
 func (n *Tally) run(r *sim.Result, place uint64) {
 	n.schedules++
 	n.grown[bits.Len64(place)]++
@@ -59,7 +53,7 @@ func (n *Tally) run(r *sim.Result, place uint64) {
 	}
 }
 
-// growth says how the counts of the only shard of a campaign grew. Its findings are complete.
+// growth says how the counts grew. The findings of the campaign are complete.
 func (n *Tally) growth(c *reports.Campaign) (points []reports.GrowthPoint) {
 	var point reports.GrowthPoint
 	for size, schedules := range n.grown {
@@ -68,7 +62,7 @@ func (n *Tally) growth(c *reports.Campaign) (points []reports.GrowthPoint) {
 		}
 		point.Schedules, point.Kinds = point.Schedules+schedules, 0
 		for _, f := range c.Findings {
-			if bits.Len64((f.Seed-c.FirstSeed)/uint64(c.Of)) <= size {
+			if bits.Len64(f.Seed-c.FirstSeed) <= size {
 				point.Kinds++
 			}
 		}
@@ -122,7 +116,7 @@ func (n *Tally) judge(seed uint64, verdicts []invariant.Verdict, violations []Vi
 			}
 		}
 		if !seen[v.ViolationKind] {
-			n.addFinding(finding{f, seed})
+			n.addFinding(f)
 		}
 		seen[v.ViolationKind] = true
 	}
@@ -157,7 +151,7 @@ func earlier(a, b uint64) uint64 {
 	return min(a, b)
 }
 
-// add adds the counts of another worker or shard.
+// add adds the counts of another worker.
 func (n *Tally) add(o *Tally) {
 	n.schedules += o.schedules
 	for i, r := range o.reached {
@@ -175,7 +169,7 @@ func (n *Tally) add(o *Tally) {
 	}
 	c, d := &n.checks, o.checks
 	c.Repeated, c.Differed, c.FirstDiffered = c.Repeated+d.Repeated, c.Differed+d.Differed, earlier(c.FirstDiffered, d.FirstDiffered)
-	for _, f := range o.found { // the order does not matter, because the smallest is kept
+	for _, f := range o.found { // the order does not matter
 		n.addFinding(*f)
 	}
 	for _, x := range o.troubles { // the order does not matter
@@ -183,27 +177,18 @@ func (n *Tally) add(o *Tally) {
 	}
 }
 
-// addFinding adds the schedules of a finding, and keeps the smaller of the two schedules.
-func (n *Tally) addFinding(f finding) {
+// addFinding adds the schedules of a finding, and keeps the example with the smaller seed.
+func (n *Tally) addFinding(f reports.CampaignFinding) {
 	mine := n.found[f.ViolationKind]
 	if mine == nil {
 		n.found[f.ViolationKind] = &f
 		return
 	}
-	schedules, seed := mine.Schedules+f.Schedules, min(mine.Seed, f.Seed)
-	if f.smallerThan(mine) {
+	schedules := mine.Schedules + f.Schedules
+	if f.Seed < mine.Seed {
 		*mine = f
 	}
-	mine.Schedules, mine.Seed = schedules, seed
-}
-
-// smallerThan reports whether the schedule of a finding is smaller than that of another. A finding
-// without a repro counts as the largest.
-func (f *finding) smallerThan(o *finding) bool {
-	if (f.Repro == nil) != (o.Repro == nil) {
-		return f.Repro != nil
-	}
-	return cmp.Or(cmp.Compare(f.Disturbances, o.Disturbances), cmp.Compare(len(f.Story), len(o.Story)), cmp.Compare(f.shownBy, o.shownBy)) < 0
+	mine.Schedules = schedules
 }
 
 func (n *Tally) addTrouble(x reports.Trouble) {
@@ -215,20 +200,20 @@ func (n *Tally) addTrouble(x reports.Trouble) {
 	mine.Schedules, mine.Seed = mine.Schedules+x.Schedules, min(mine.Seed, x.Seed)
 }
 
-// fill writes the counts into a campaign, which already has its shards.
-func (n *Tally) fill(c *reports.Campaign) {
-	c.Schedules, c.ElapsedSeconds, c.SchedulesPerSecond = n.schedules, 0, 0
-	for _, s := range c.Shards {
-		c.ElapsedSeconds = max(c.ElapsedSeconds, s.ElapsedSeconds)
-		if s.ElapsedSeconds > 0 {
-			c.SchedulesPerSecond += float64(s.Schedules) / s.ElapsedSeconds
-		}
+// Fill writes the counts into a campaign, which already has its parts.
+func (n *Tally) Fill(c *reports.Campaign) {
+	c.Schedules = n.schedules
+	for _, part := range c.Parts {
+		c.ElapsedSeconds += part.ElapsedSeconds
+	}
+	if c.ElapsedSeconds > 0 {
+		c.SchedulesPerSecond = float64(c.Schedules) / c.ElapsedSeconds
 	}
 	c.PassedOn, c.Checks = n.reached[sim.ReachedProxied].Schedules, n.checks
 	c.Reached, c.Invariants = n.reached, n.invariants
 	c.Findings = make([]reports.CampaignFinding, 0, len(n.found))
 	for _, f := range n.found { // the order does not matter
-		c.Findings = append(c.Findings, f.CampaignFinding)
+		c.Findings = append(c.Findings, *f)
 	}
 	slices.SortFunc(c.Findings, func(a, b reports.CampaignFinding) int { return a.Compare(b) })
 	c.Growth = n.growth(c)
@@ -239,34 +224,16 @@ func (n *Tally) fill(c *reports.Campaign) {
 	slices.SortStableFunc(c.Troubles, func(a, b reports.Trouble) int { return cmp.Compare(a.Seed, b.Seed) })
 }
 
-// FillReal writes the counts into a campaign on real servers, which already has its shards: its
-// parts, which ran one after the other. Real servers do not show the states of the simulator.
-func (n *Tally) FillReal(c *reports.Campaign) {
-	n.fill(c)
-	c.Reached = nil
-	c.ElapsedSeconds, c.SchedulesPerSecond = 0, 0
-	for _, part := range c.Shards {
-		c.ElapsedSeconds += part.ElapsedSeconds
-	}
-	if c.ElapsedSeconds > 0 {
-		c.SchedulesPerSecond = float64(c.Schedules) / c.ElapsedSeconds
-	}
-}
-
 // TallyOf returns the tally with which a campaign was filled.
 func TallyOf(c *reports.Campaign) *Tally {
 	n := NewTally(Spec(c.Spec))
-	o := &Tally{
-		schedules: c.Schedules, reached: c.Reached, invariants: c.Invariants, checks: c.Checks,
-		found: map[reports.ViolationKind]*finding{}, troubles: map[string]*reports.Trouble{},
+	n.add(&Tally{schedules: c.Schedules, reached: c.Reached, invariants: c.Invariants, checks: c.Checks})
+	for _, f := range c.Findings {
+		n.addFinding(f)
 	}
-	for i := range c.Findings {
-		o.found[c.Findings[i].ViolationKind] = &finding{c.Findings[i], c.Findings[i].Seed}
+	for _, x := range c.Troubles {
+		n.addTrouble(x)
 	}
-	for i := range c.Troubles {
-		o.troubles[c.Troubles[i].Sentence] = &c.Troubles[i]
-	}
-	n.add(o)
 	n.reached[sim.ReachedProxied].Schedules = c.PassedOn // a campaign on real servers has only this state
 	return n
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// checkEvery says that one in so many schedules is run twice. It is a prime, so that each shard has
-// its share of these schedules.
+// checkEvery says that one in so many schedules is run twice.
 const checkEvery = 101
 
 // sampled reports whether the schedule of a seed is one of these.
@@ -49,11 +48,11 @@ func (w *worker) run(ctx context.Context) {
 		if !ok {
 			return
 		}
-		for place := from; place < to; place++ {
+		for seed := from; seed < to; seed++ {
 			if w.panics == mostPanics {
 				return
 			}
-			w.one(w.search.seed(place))
+			w.one(seed)
 		}
 	}
 }
@@ -78,7 +77,7 @@ func (w *worker) one(seed uint64) {
 	verdicts := invariant.Judge(result.History)
 	found := Violations(w.search.options.Findings, verdicts)
 	w.note(func(n *Tally) {
-		n.run(result, w.search.place(seed))
+		n.run(result, seed-w.search.options.First)
 		if sampled {
 			n.repeated(seed, differs)
 		}
@@ -141,10 +140,7 @@ func (p Progress) String() string {
 
 func (s *Search) progress() Progress {
 	n := s.total()
-	p := Progress{Schedules: n.schedules, Elapsed: time.Since(s.began)}
-	if s.options.Seeds > 0 {
-		p.Wanted = s.share()
-	}
+	p := Progress{Schedules: n.schedules, Wanted: s.options.Seeds, Elapsed: time.Since(s.began)}
 	for _, r := range n.reached {
 		if r.Schedules > 0 {
 			p.States++
