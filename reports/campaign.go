@@ -133,9 +133,6 @@ type Part struct {
 	ElapsedSeconds float64 `json:"elapsedSeconds"`
 	Workers        int     `json:"workers"`
 	Machine        string  `json:"machine"`
-	// SkewproofVersion is the version of the program that ran the part. It is empty for
-	// the version that the campaign names.
-	SkewproofVersion string `json:"skewproofVersion,omitempty"`
 }
 
 // Scope is the set of schedules from which a campaign of MethodAll chooses.

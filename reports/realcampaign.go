@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -45,9 +44,6 @@ type RealCampaign struct {
 	Axes     CoverageAxes   `json:"axes"`
 	// Gaps are the NEW violations that the simulator does not show with the presets of the versions.
 	Gaps []string `json:"gaps,omitempty"`
-	// Withdrawn are violations that an earlier part called NEW and that a later version of skewproof
-	// judges differently, each with the reason.
-	Withdrawn []string `json:"withdrawn,omitempty"`
 }
 
 // RealSession is one cluster of a campaign.
@@ -164,9 +160,7 @@ func (c *Campaign) toldParts() (parts []string) {
 		return nil
 	}
 	for n, s := range c.Parts {
-		parts = append(parts, fmt.Sprintf("part %d: %s in %.0f s, by skewproof %s on %s", n+1, counted(int(s.Schedules), "schedule"),
-			s.ElapsedSeconds,
-			cmp.Or(s.SkewproofVersion, c.SkewproofVersion), s.Machine))
+		parts = append(parts, fmt.Sprintf("part %d: %s in %.0f s, on %s", n+1, counted(int(s.Schedules), "schedule"), s.ElapsedSeconds, s.Machine))
 	}
 	return parts
 }
@@ -205,9 +199,6 @@ func (t *terminal) writeReal(c *Campaign) {
 	}
 	for _, gap := range r.Gaps {
 		fmt.Fprintf(t, "the model does not know: %s\n", plain(gap))
-	}
-	for _, was := range r.Withdrawn {
-		fmt.Fprintf(t, "judged differently now: %s\n", plain(was))
 	}
 }
 

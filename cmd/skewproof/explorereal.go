@@ -96,7 +96,7 @@ func (r *realFlags) resume(f *searchFlags) (*reports.Campaign, error) {
 	if err != nil {
 		return nil, usage("--continue %s: %w; give the directory that a campaign on real servers left", r.earlier, err)
 	}
-	if err := campaign.CheckEarlier(c); err != nil {
+	if err := campaign.CheckEarlier(c, run.Version()); err != nil {
 		return nil, usage("--continue %s: %s: %w", r.earlier, path, err)
 	}
 	r.Spec.Subject, r.Spec.QPS, r.Controllers = c.Real.Subject, c.Real.QPS, c.Real.Controllers

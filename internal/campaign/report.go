@@ -20,8 +20,7 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 	}
 	parts = append(parts, reports.Part{
 		Schedules: c.done - c.earlier, ElapsedSeconds: c.explored.Round(time.Millisecond).Seconds(), Workers: 1,
-		Machine:          c.Machine,
-		SkewproofVersion: c.Version,
+		Machine: c.Machine,
 	})
 	doc := &reports.Campaign{
 		TypeMeta: reports.OfKind(reports.CampaignKind), SkewproofVersion: c.Version, Method: reports.MethodReal,
