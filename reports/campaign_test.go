@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -95,27 +94,11 @@ func TestCampaignGolden(t *testing.T) {
 	}
 }
 
-// A reviewer must find what was searched, what was found, how to reproduce it, and why the result
-// is credible.
-func TestACampaignPageSaysWhatMatters(t *testing.T) {
-	for name, c := range map[string]struct {
-		page *Campaign
-		says []string
-	}{
-		"random": {smallCampaign(), []string{
-			"NoFalseNotFound violated", "upstream-1.37, Routing.Attempts=3", "20,000", "2. restart c", "skewproof replay NoFalseNotFound-1.json",
-			"mutual-belief", "never",
-			"1 gave another trace", "panic: of a test", "--change Routing.Attempts=3", "2 steps of the smallest schedule found",
-			"first with seed 77",
-		}},
-		"every": {everything(), []string{"Every schedule of a bounded number of events", "restart b", "No schedule violated any invariant.",
-			"all gave the same trace again", "skewproof exhaust"}},
-	} {
-		page := text(renderCampaign(t, c.page))
-		for _, want := range c.says {
-			if !strings.Contains(page, want) {
-				t.Errorf("%s: the page does not say %q", name, want)
-			}
+func TestThePageOfEverySchedule(t *testing.T) {
+	page := text(renderCampaign(t, everything()))
+	for _, want := range []string{"restart b", "No schedule violated any invariant.", "all gave the same trace again", "skewproof exhaust"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
 		}
 	}
 }
@@ -145,29 +128,6 @@ func TestAPartOfEverySchedule(t *testing.T) {
 		if !strings.Contains(page, c.lead) {
 			t.Errorf("%s: the page does not begin with %q", name, c.lead)
 		}
-	}
-}
-
-func TestHostileCampaignsStayText(t *testing.T) {
-	poisoned := smallCampaign()
-	poison(reflect.ValueOf(poisoned).Elem(), hostile)
-	staysText(t, renderCampaign(t, smallCampaign()), renderCampaign(t, poisoned))
-	for _, c := range []*Campaign{smallCampaign(), poisoned} {
-		for _, n := range elements(renderCampaign(t, c), "a") {
-			for _, a := range n.Attr {
-				if a.Key == "href" && a.Val != CampaignJSON && !strings.HasPrefix(a.Val, "#") {
-					t.Errorf("a link leads to %q", a.Val)
-				}
-			}
-		}
-	}
-	var summary bytes.Buffer
-	poisoned.Findings[0].Sentence = "\x1b[2Jgone"
-	if err := WriteCampaignSummary(&summary, poisoned, SummaryOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(summary.String(), "\x1b") {
-		t.Error("the summary steers the terminal")
 	}
 }
 
@@ -221,9 +181,15 @@ func TestConclusionOfACampaign(t *testing.T) {
 	mixed.Findings = []CampaignFinding{{Invariant: "NoLoop", Grade: invariant.GradeCore}, {Invariant: "NoLoop", Grade: invariant.GradeCore}}
 	mixed.Findings[1].Finding = 2
 	expect("one of two kinds is known", mixed, fail, "in 2 different ways (finding 2; 1 NEW)")
+	mixed.Findings[0].Finding = 1
+	expect("both are known", mixed, invariant.OutcomeKnown, "(findings 1 and 2). Nothing is new")
+	mixed.Complete = false
+	expect("both are known, ended early", mixed, open, "ended after")
 	beyond := whole()
 	beyond.Findings = []CampaignFinding{{Invariant: "Available", Grade: invariant.GradeExtended}}
 	expect("an invariant beyond the KEP is violated", beyond, pass, "no violation")
+	beyond.Strict = true
+	expect("the same, strict", beyond, fail, "Available violated")
 	exhaustive := whole()
 	exhaustive.Method, exhaustive.Reached = MethodAll, nil
 	expect("all schedules, whatever they reach", exhaustive, pass, "no violation")

@@ -208,7 +208,7 @@ func (c *Comparison) campaigns(a, b *Campaign) error {
 		return nil
 	}
 	kind := func(f CampaignFinding) KindDiff {
-		k := KindDiff{Signature: f.ViolationKind.Signature, Sentence: f.Sentence, Label: "NEW", title: f.Title}
+		k := KindDiff{Signature: f.ViolationKind.Signature, Sentence: f.Sentence, Label: "NEW", Title: f.Title}
 		if f.Finding != 0 {
 			k.Label = fmt.Sprintf("known (finding %d)", f.Finding)
 		}
