@@ -116,7 +116,7 @@ func (c *Conformance) scenarioCase(s scenario.Scenario) *Case {
 	case err != nil:
 		k.refuse(reports.ResultSkipped, "it is not for this backend, subject or pair of versions: "+err.Error())
 	default:
-		k.plan, k.Limit = plan, limitOf(plan.Schedule)
+		k.plan, k.Limit = plan, run.Limit(plan.Schedule)
 	}
 	if s.Limits.Allows(c.Spec.Backend) {
 		k.Scenario.Reproduce = k.Spec.Command()
@@ -150,7 +150,7 @@ func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
 	}
 	k = &Case{
 		Name: "negative control " + s.Name + " on " + subject, Labels: append([]string{LabelControl}, labels(s)...), Spec: spec,
-		plan: plan, Limit: limitOf(plan.Schedule), dir: filepath.Join(reports.ControlDir, s.Name),
+		plan: plan, Limit: run.Limit(plan.Schedule), dir: filepath.Join(reports.ControlDir, s.Name),
 	}
 	k.Control = &reports.ControlRun{
 		Scenario: s.Name, Subject: subject, Backend: spec.Backend, MustViolate: s.Control.Invariants,

@@ -192,7 +192,7 @@ type task struct {
 func taskOf(p *run.Plan, out string) task {
 	spec := p.Spec
 	spec.Out = out
-	return task{spec, limitOf(p.Schedule)}
+	return task{spec, run.Limit(p.Schedule)}
 }
 
 // carryOutAll carries out tasks, up to parallel at a time (a value below 1 means 1). It begins them

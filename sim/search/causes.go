@@ -235,8 +235,8 @@ func (r *remover) search() (sets [][]string, smallest bool, err error) {
 	return [][]string{r.named(set)}, len(set) == 3, err
 }
 
-// leaveOut leaves out of a set what it can do without: first half of it, then a quarter, and at last
-// one by one, until nothing more can be left out.
+// leaveOut leaves out of a set what it can do without: first half of it, then a quarter, and at
+// last one by one, until nothing more can be left out.
 func leaveOut(set []int, enough func([]int) (bool, error)) ([]int, error) {
 	for size := (len(set) + 1) / 2; size > 0; {
 		smaller := false
