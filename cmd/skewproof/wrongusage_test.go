@@ -76,7 +76,6 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 		{"explore --backend local --servers 0", "--servers 0: a cluster of real servers is kept"},
 		{"explore --backend local --servers 64", "--servers 64: campaign needs 0 to 63 on the backend local"},
 		{"replay nosuch.json --backend moon", `--backend "moon": want sim, local or kind`},
-		{"replay nosuch.json --as-scenario x --out here", "--as-scenario prints the plan for real servers and runs nothing"},
 		{"replay nosuch.json --backend kind --etcd v3.6.8", "--etcd means nothing with --backend kind"},
 		{"--nosuch", "'skewproof --help' shows the flags"},
 	} {
