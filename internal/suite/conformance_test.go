@@ -16,13 +16,13 @@ import (
 )
 
 // casesOf returns the cases of a suite.
-func casesOf(t *testing.T, c Conformance) (of, controls []*Case, unproven []reports.Unproven) {
+func casesOf(t *testing.T, c Conformance) (of, controls []*testCase, unproven []reports.Unproven) {
 	t.Helper()
-	cases, unproven, err := c.Cases()
+	cases, unproven, err := c.cases()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := slices.IndexFunc(cases, func(k *Case) bool { return k.Control != nil })
+	first := slices.IndexFunc(cases, func(k *testCase) bool { return k.Control != nil })
 	if first < 0 {
 		return cases, nil, unproven
 	}
@@ -71,12 +71,11 @@ func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
 		var c Conformance
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		c.Register(flags)
-		flags.StringVar(&c.Labels, "labels", "", "")
 		flags.IntVar(&c.Parallel, "parallel", 1, "")
 		if err := flags.Parse(strings.Fields(words)); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := c.Cases(); err == nil || run.KindOf(err) != run.KindUsage || !strings.Contains(err.Error(), want) {
+		if _, _, err := c.cases(); err == nil || run.KindOf(err) != run.KindUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that says %q", words, err, want)
 		}
 	}
@@ -180,7 +179,7 @@ func TestFewControlsShowAsMuch(t *testing.T) {
 		if len(missing) < 6 {
 			t.Errorf("%s: control runs show only %v", backend, missing)
 		}
-		slices.SortStableFunc(few, func(a, b *Case) int { return int(a.Limit - b.Limit) })
+		slices.SortStableFunc(few, func(a, b *testCase) int { return int(a.Limit - b.Limit) })
 		for _, k := range few {
 			more := false
 			for _, s := range k.shows() {
@@ -261,7 +260,7 @@ func TestWhatLabelsChoose(t *testing.T) {
 
 func TestWhatIsExpected(t *testing.T) {
 	said := func(c Conformance) string {
-		cases, _, err := c.Cases()
+		cases, _, err := c.cases()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -270,7 +270,7 @@ func TestWhatAScenarioComesTo(t *testing.T) {
 		"hung with a verdict: fail": {Finished{Code: -1, Problem: "not over", Report: report(failed, core("NoLoop", failed))}, reports.ResultFailed, "violated"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := Case{Outcome: Outcome{Scenario: &reports.ConformanceScenario{}}}
+			k := testCase{Scenario: &reports.ConformanceScenario{}}
 			s := k.Scenario
 			k.finish(c.run)
 			if s.Core.Result != c.want || !strings.Contains(s.Core.Reason, c.reason) {
@@ -319,7 +319,7 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := reports.ControlRun{MustViolate: []string{"NoFalseNotFound", "Converges"}}
-			(&Case{Outcome: Outcome{Control: &run}}).finish(c.run)
+			(&testCase{Control: &run}).finish(c.run)
 			if run.Result != c.want || (run.Reason == "") != (c.want == reports.ResultPassed) {
 				t.Errorf("%s (%s), want %s", run.Result, run.Reason, c.want)
 			}
@@ -329,7 +329,7 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 
 // If a run is killed, its kind cluster is not removed.
 func TestARunOnKindHasTimeToRemoveItsCluster(t *testing.T) {
-	for backend, want := range map[string]time.Duration{"local": shutdownGrace, "": shutdownGrace, "kind": KindShutdownGrace} {
+	for backend, want := range map[string]time.Duration{"local": shutdownGrace, "": shutdownGrace, "kind": kindShutdownGrace} {
 		if got := shutdownGraceOf(run.Spec{Backend: backend}); got != want {
 			t.Errorf("%s: %s to end, want %s", backend, got, want)
 		}
