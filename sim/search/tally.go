@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"maps"
-	"math/bits"
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -17,12 +16,9 @@ type Tally struct {
 	schedules  uint64
 	reached    []reports.Reach          // by state
 	invariants []reports.InvariantCount // in the order of the catalogue
-	// grown counts the schedules whose places in the search have the same number of bits: 0, 1, 2 to
-	// 3, 4 to 7, and so on.
-	grown    [65]uint64
-	found    map[reports.ViolationKind]*reports.CampaignFinding
-	troubles map[string]*reports.Trouble
-	checks   reports.SelfChecks
+	found      map[reports.ViolationKind]*reports.CampaignFinding
+	troubles   map[string]*reports.Trouble
+	checks     reports.SelfChecks
 }
 
 // NewTally returns an empty Tally.
@@ -42,10 +38,9 @@ func NewTally(spec Spec) *Tally {
 	return n
 }
 
-// run counts a schedule that was run, and its place in the search.
-func (n *Tally) run(r *sim.Result, place uint64) {
+// run counts a schedule that was run.
+func (n *Tally) run(r *sim.Result) {
 	n.schedules++
-	n.grown[bits.Len64(place)]++
 	for state := range n.reached {
 		if r.Reached.Has(sim.State(state)) {
 			n.reached[state].Schedules++
@@ -53,16 +48,13 @@ func (n *Tally) run(r *sim.Result, place uint64) {
 	}
 }
 
-// growth says how the counts grew. The findings of the campaign are complete.
-func (n *Tally) growth(c *reports.Campaign) (points []reports.GrowthPoint) {
-	var point reports.GrowthPoint
-	for size, schedules := range n.grown {
-		if schedules == 0 {
-			continue
-		}
-		point.Schedules, point.Kinds = point.Schedules+schedules, 0
+// growth says how many kinds the first schedules found: the first 1, 2, 4, 8, … of all. The counts
+// and the findings of the campaign are complete.
+func growth(c *reports.Campaign) (points []reports.GrowthPoint) {
+	for n := uint64(1); n < 2*c.Schedules; n *= 2 {
+		point := reports.GrowthPoint{Schedules: min(n, c.Schedules)}
 		for _, f := range c.Findings {
-			if bits.Len64(f.Seed-c.FirstSeed) <= size {
+			if f.Seed-c.FirstSeed < n || n >= c.Schedules {
 				point.Kinds++
 			}
 		}
@@ -164,9 +156,6 @@ func (n *Tally) add(o *Tally) {
 			mine.Requests[j].Violated += r.Violated
 		}
 	}
-	for size, schedules := range o.grown {
-		n.grown[size] += schedules
-	}
 	c, d := &n.checks, o.checks
 	c.Repeated, c.Differed, c.FirstDiffered = c.Repeated+d.Repeated, c.Differed+d.Differed, earlier(c.FirstDiffered, d.FirstDiffered)
 	for _, f := range o.found { // the order does not matter
@@ -216,7 +205,7 @@ func (n *Tally) Fill(c *reports.Campaign) {
 		c.Findings = append(c.Findings, *f)
 	}
 	slices.SortFunc(c.Findings, func(a, b reports.CampaignFinding) int { return a.Compare(b) })
-	c.Growth = n.growth(c)
+	c.Growth = growth(c)
 	c.Troubles = nil
 	for _, text := range slices.Sorted(maps.Keys(n.troubles)) {
 		c.Troubles = append(c.Troubles, *n.troubles[text])

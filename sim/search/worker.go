@@ -77,7 +77,7 @@ func (w *worker) one(seed uint64) {
 	verdicts := invariant.Judge(result.History)
 	found := Violations(w.search.options.Findings, verdicts)
 	w.note(func(n *Tally) {
-		n.run(result, seed-w.search.options.First)
+		n.run(result)
 		if sampled {
 			n.repeated(seed, differs)
 		}
