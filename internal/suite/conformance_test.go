@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,27 +30,6 @@ func casesOf(t *testing.T, c Conformance) (of, controls []*testCase, unproven []
 
 // on is a suite on a backend.
 func on(backend string) Conformance { return Conformance{Spec: run.Spec{Backend: backend}} }
-
-// twoServers writes a kubeconfig of two servers. Neither of them runs.
-func twoServers(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	err := os.WriteFile(path, []byte(`apiVersion: v1
-kind: Config
-clusters:
-- {name: a, cluster: {server: 'https://127.0.0.1:1'}}
-- {name: b, cluster: {server: 'https://127.0.0.1:2'}}
-users:
-- {name: me, user: {token: secret}}
-contexts:
-- {name: a, context: {cluster: a, user: me}}
-- {name: b, context: {cluster: b, user: me}}
-`), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
 	for words, want := range map[string]string{
@@ -202,7 +180,7 @@ func TestFewControlsShowAsMuch(t *testing.T) {
 // Servers of another owner cannot be made to fail. So the control runs use the simulator, and only
 // scenarios that can run on such servers.
 func TestControlsOfExistingServersRunInTheSimulator(t *testing.T) {
-	c := Conformance{Spec: run.Spec{Backend: scenario.BackendExisting, Kubeconfig: twoServers(t)}, Labels: "openapi || nopeer-profile"}
+	c := Conformance{Spec: run.Spec{Backend: scenario.BackendExisting, Kubeconfig: "../cluster/existing/testdata/two-servers.yaml"}, Labels: "openapi || nopeer-profile"}
 	if _, controls, unproven := casesOf(t, c); len(controls) != 0 || len(unproven) != 2 {
 		t.Errorf("%d control runs, unproven %+v: the simulator has no OpenAPI, and plants no defect", len(controls), unproven)
 	}
