@@ -2,13 +2,9 @@ package reports
 
 import (
 	"bytes"
-	"errors"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/skewproof/skewproof/internal/golden"
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -55,21 +51,6 @@ func TestAblationGolden(t *testing.T) {
 	holdTables(t, smallestForTests())
 	golden.Hold(t, "testdata/ablation-schema.txt", strings.Join(schema(reflect.TypeFor[Ablation](), ""), "\n")+"\n")
 	golden.Hold(t, "testdata/smallest-schema.txt", strings.Join(schema(reflect.TypeFor[Smallest](), ""), "\n")+"\n")
-}
-
-func TestAblationRoundTrip(t *testing.T) {
-	dir := t.TempDir()
-	if err := errors.Join(SaveTables(dir, smallAblation()), SaveTables(dir, smallestForTests())); err != nil {
-		t.Fatal(err)
-	}
-	a, err := ReadAblation(filepath.Join(dir, AblationJSON))
-	if diff := cmp.Diff(smallAblation(), a); diff != "" || err != nil {
-		t.Errorf("the ablation is read back differently, error %v (-written +read):\n%s", err, diff)
-	}
-	s, err := ReadSmallest(filepath.Join(dir, SmallestJSON))
-	if diff := cmp.Diff(smallestForTests(), s); diff != "" || err != nil {
-		t.Errorf("the smallest set is read back differently, error %v (-written +read):\n%s", err, diff)
-	}
 }
 
 func TestReadAblationRefuses(t *testing.T) {

@@ -29,7 +29,7 @@ const (
 	MethodAll    Method = "all"    // every schedule of a bounded scope
 )
 
-// Campaign is the result of a search: of one shard, or of all shards merged.
+// Campaign is the result of a search.
 type Campaign struct {
 	TypeMeta
 	// SkewproofVersion is the version of the program that searched.
@@ -40,15 +40,14 @@ type Campaign struct {
 	Method Method `json:"method"`
 	// Scope is the set of schedules that a campaign of MethodAll runs.
 	Scope *Scope `json:"scope,omitempty"`
-	// FirstSeed is the seed of the first schedule of all shards. Wanted is the number of schedules
-	// that the shards were asked to run. It is 0 if they were asked to run for a time.
+	// FirstSeed is the seed of the first schedule. Wanted is the number of schedules that the search
+	// was asked to run. It is 0 if it was asked to run for a time.
 	FirstSeed uint64 `json:"firstSeed"`
 	Wanted    uint64 `json:"wanted"`
-	// Shards are the shards that this document covers. Of is the number of all shards. On real
-	// servers, they are the parts of the campaign, which ran one after the other.
-	Shards []Shard `json:"shards"`
-	Of     int     `json:"of"`
-	// Complete is false if a shard was ended before it had run all its schedules.
+	// Parts are the parts of the campaign, which ran one after the other. A campaign that was not
+	// continued has one.
+	Parts []Part `json:"parts"`
+	// Complete is false if the search was ended before it had run all its schedules.
 	Complete bool `json:"complete"`
 	// Strict is true if extended invariants count towards the verdict like core ones.
 	Strict bool `json:"strict"`
@@ -57,17 +56,9 @@ type Campaign struct {
 
 	// Schedules is the number of schedules that were run.
 	Schedules uint64 `json:"schedules"`
-	// ElapsedSeconds is the time of the slowest shard, without shrinking. SchedulesPerSecond is the
-	// rate of all shards together. On real servers, ElapsedSeconds is the time of all parts.
+	// ElapsedSeconds is the time of all parts, without shrinking. SchedulesPerSecond is the rate.
 	ElapsedSeconds     float64 `json:"elapsedSeconds"`
 	SchedulesPerSecond float64 `json:"schedulesPerSecond"`
-	// Traces is the number of different traces. Shapes is that number if times are ignored. Both
-	// are estimates, with the error [DistinctError]. They come from TracesSketch and ShapesSketch,
-	// which can be merged.
-	Traces       uint64 `json:"traces"`
-	Shapes       uint64 `json:"shapes"`
-	TracesSketch []byte `json:"tracesSketch"`
-	ShapesSketch []byte `json:"shapesSketch"`
 	// PassedOn is how many schedules had a request that was forwarded to a peer. If it is 0,
 	// nothing was tested.
 	PassedOn uint64 `json:"passedOn"`
@@ -78,8 +69,7 @@ type Campaign struct {
 	Invariants []InvariantCount `json:"invariants"`
 	// Findings are the violations, one for each kind. Violations of KEP demands come first.
 	Findings []CampaignFinding `json:"findings"`
-	// Growth says how the results grew with the number of schedules, in that order. A campaign of
-	// several shards has none.
+	// Growth says how the results grew with the number of schedules, in that order.
 	Growth []GrowthPoint `json:"growth,omitempty"`
 	// Checks are the search's checks of itself.
 	Checks SelfChecks `json:"checks"`
@@ -90,9 +80,6 @@ type Campaign struct {
 	// Verdict follows from all other fields.
 	Verdict CampaignVerdict `json:"verdict"`
 }
-
-// DistinctError is the relative standard error of Traces and Shapes: HyperLogLog, 2^14 registers.
-const DistinctError = 1.04 / 128
 
 // SearchSpec says what is searched: a policy, with changes, on a control plane of two versions.
 type SearchSpec struct {
@@ -138,19 +125,14 @@ func (s SearchSpec) String() string {
 	return strings.Join(append([]string{s.Policy}, s.Changes...), ", ")
 }
 
-// Shard is a part of a campaign that one process searched.
-type Shard struct {
-	// Index counts from 1.
-	Index int `json:"index"`
-	// Schedules is how many schedules the shard ran, in ElapsedSeconds, with this number of
-	// Workers, on this Machine.
+// Part is a part of a campaign that one process searched.
+type Part struct {
+	// Schedules is how many schedules it ran, in ElapsedSeconds, with this number of Workers, on
+	// this Machine.
 	Schedules      uint64  `json:"schedules"`
 	ElapsedSeconds float64 `json:"elapsedSeconds"`
 	Workers        int     `json:"workers"`
 	Machine        string  `json:"machine"`
-	// SkewproofVersion is the version of the program that ran the part. It is empty if all shards
-	// were run by the version that the campaign names.
-	SkewproofVersion string `json:"skewproofVersion,omitempty"`
 }
 
 // Scope is the set of schedules from which a campaign of MethodAll chooses.
@@ -273,9 +255,6 @@ type GrowthPoint struct {
 	Schedules uint64 `json:"schedules"`
 	// Kinds is how many kinds of violations they showed.
 	Kinds int `json:"kinds"`
-	// Traces and Shapes are as in [Campaign]. They are 0 on real servers.
-	Traces uint64 `json:"traces,omitempty"`
-	Shapes uint64 `json:"shapes,omitempty"`
 	// Cells is how many cells of the coverage were reached. It is 0 in the simulator.
 	Cells int `json:"cells,omitempty"`
 }

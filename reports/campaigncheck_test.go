@@ -10,17 +10,6 @@ import (
 // ReadCampaign refuses a campaign that contradicts itself. The test tries the limit of each
 // contradiction.
 func TestContradictionsOfACampaign(t *testing.T) {
-	shards := func(of int, indexes ...int) func(*Campaign) {
-		return func(c *Campaign) {
-			c.Of, c.Shards = of, nil
-			for _, i := range indexes {
-				c.Shards = append(c.Shards, Shard{Index: i})
-			}
-			if len(c.Shards) > 0 {
-				c.Shards[0].Schedules = c.Schedules
-			}
-		}
-	}
 	found := func(name, file, repro string) func(*Campaign) {
 		return func(c *Campaign) {
 			c.Findings = []CampaignFinding{{Invariant: name, Grade: invariant.GradeCore, File: file, Repro: []byte(repro)}}
@@ -32,19 +21,9 @@ func TestContradictionsOfACampaign(t *testing.T) {
 		want   string // part of the error; "": none
 	}{
 		{"as it was written", func(*Campaign) {}, ""},
-		{"one shard of one", shards(1, 1), ""},
-		{"all shards", shards(3, 1, 2, 3), ""},
-		{"some shards", shards(3, 1, 3), ""},
-		{"the last shard", shards(3, 3), ""},
-		{"as many as there may be", shards(MaxShards, 1, MaxShards), ""},
-		{"one more than there may be", shards(MaxShards+1, 1), "shards of"},
-		{"none", shards(1), "0 shards of 1"},
-		{"more than all", shards(1, 1, 2), "2 shards of 1"},
-		{"shard 0", shards(2, 0), "shard 0 of 2 is out of place"},
-		{"a shard beyond the last", shards(2, 3), "shard 3 of 2 is out of place"},
-		{"one shard twice", shards(3, 2, 2), "shard 2 of 3 is out of place"},
-		{"shards in reverse", shards(3, 2, 1), "shard 1 of 3 is out of place"},
-		{"another sum", func(c *Campaign) { c.Shards[0].Schedules-- }, "the file was altered"},
+		{"two parts", func(c *Campaign) { c.Parts = append(c.Parts, Part{}) }, ""},
+		{"no part", func(c *Campaign) { c.Parts, c.Schedules = nil, 0 }, "its 0 parts"},
+		{"another sum", func(c *Campaign) { c.Parts[0].Schedules-- }, "the file was altered"},
 		{"an invariant more", func(c *Campaign) { c.Invariants = append(c.Invariants, InvariantCount{}) }, "this skewproof knows"},
 		{"an invariant less", func(c *Campaign) { c.Invariants = c.Invariants[1:] }, "this skewproof knows"},
 		{"another invariant", func(c *Campaign) { c.Invariants[1].Name = "x" }, `its invariant 2 is "x"`},

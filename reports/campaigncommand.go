@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -27,9 +26,6 @@ func (c *Campaign) Command() string {
 	}
 	if c.Method != MethodAll {
 		words = append(words, "--first", strconv.FormatUint(c.FirstSeed, 10), "--seeds", strconv.FormatUint(cmp.Or(c.Wanted, c.Schedules), 10))
-	}
-	if c.Real == nil && c.Of > len(c.Shards) {
-		words = append(words, "--shard", fmt.Sprintf("%d/%d", c.Shards[0].Index, c.Of))
 	}
 	if c.Strict {
 		words = append(words, "--strict")

@@ -31,30 +31,20 @@ func WriteCampaign(dir string, c *Campaign) error {
 	return save(dir, c, []rendering[*Campaign]{{CampaignJSON, writeIndented[*Campaign]}, {CampaignHTML, WriteCampaignHTML}}, repros...)
 }
 
-// MaxShards is the largest number of shards of a campaign.
-const MaxShards = 10_000
-
 var campaigns = readable[*Campaign]{"campaign", CampaignKind, "search again to write a new campaign", false, (*Campaign).check}
 
 // ReadCampaign reads a campaign. It refuses any other document, unknown fields and contradictions.
 // The error names the file and what is wrong with it.
 func ReadCampaign(path string) (*Campaign, error) { return campaigns.read(path) }
 
-// check refuses a campaign that contradicts itself, and file names that a merged campaign could not
-// use.
+// check refuses a campaign that contradicts itself, and names of files elsewhere.
 func (c *Campaign) check() error {
-	if len(c.Shards) == 0 || c.Of < len(c.Shards) || c.Of > MaxShards {
-		return fmt.Errorf("it has %d shards of %d: want at least one, of at most %d", len(c.Shards), c.Of, MaxShards)
-	}
 	sum := uint64(0)
-	for i, s := range c.Shards {
-		if s.Index < 1 || s.Index > c.Of || i > 0 && c.Shards[i-1].Index >= s.Index {
-			return fmt.Errorf("its shard %d of %d is out of place", s.Index, c.Of)
-		}
-		sum += s.Schedules
+	for _, p := range c.Parts {
+		sum += p.Schedules
 	}
-	if sum != c.Schedules {
-		return fmt.Errorf("its shards have %d schedules, and it says %d: the file was altered", sum, c.Schedules)
+	if len(c.Parts) == 0 || sum != c.Schedules {
+		return fmt.Errorf("its %d parts have %d schedules, and it says %d: the file was altered", len(c.Parts), sum, c.Schedules)
 	}
 	known := invariant.All()
 	if len(c.Invariants) != len(known) {
@@ -108,9 +98,8 @@ func WriteCampaignSummary(w io.Writer, c *Campaign, opts SummaryOptions) error {
 	if c.Real != nil {
 		t.writeReal(c)
 	} else {
-		fmt.Fprintf(t, "%s: %s schedules in %.0f s (%.0f a second), about %s different traces, %d of the %d interesting states that are possible reached\n",
-			plain(c.Spec.String()), grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, grouped(int(c.Traces)), c.States(),
-			c.PossibleStates())
+		fmt.Fprintf(t, "%s: %s schedules in %.0f s (%.0f a second), %d of the %d interesting states that are possible reached\n",
+			plain(c.Spec.String()), grouped(int(c.Schedules)), c.ElapsedSeconds, c.SchedulesPerSecond, c.States(), c.PossibleStates())
 	}
 	if c.Scope != nil {
 		fmt.Fprintf(t, "%s schedules of up to %d events of %d kinds\n", covered(c), c.Scope.Events, len(c.Scope.Alphabet))

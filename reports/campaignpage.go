@@ -16,18 +16,17 @@ type campaignDocument struct {
 	*Campaign
 	head
 	*described
-	ErrorPercent float64
-	JSON         string
-	Kinds        []kindRow
-	Growth       []growthRow
-	Gaps         []gapRow
-	States       []reachRow
+	JSON   string
+	Kinds  []kindRow
+	Growth []growthRow
+	Gaps   []gapRow
+	States []reachRow
 }
 
 // WriteCampaignHTML writes a campaign as one self-contained page without scripts; see [WriteHTML].
 func WriteCampaignHTML(w io.Writer, c *Campaign) error {
 	return writePage(w, campaignPage, campaignDocument{
-		Campaign: c, head: campaignHead, described: newDescribed(), ErrorPercent: 100 * DistinctError, JSON: CampaignJSON, Kinds: newKinds(c), Growth: newGrowth(c),
+		Campaign: c, head: campaignHead, described: newDescribed(), JSON: CampaignJSON, Kinds: newKinds(c), Growth: newGrowth(c),
 		Gaps: newGaps(c), States: newReached(c),
 	})
 }

@@ -33,7 +33,7 @@ func newKinds(c *Campaign) (rows []kindRow) {
 // growthRow is a point of the growth, with bars: how much of the last point it has, from 0 to 100.
 type growthRow struct {
 	GrowthPoint
-	KindsPart, CellsPart, TracesPart, ShapesPart float64
+	KindsPart, CellsPart float64
 }
 
 // newGrowth shows how the results grew with the schedules. It is nil for fewer than two points.
@@ -45,8 +45,7 @@ func newGrowth(c *Campaign) (rows []growthRow) {
 	of, every := c.Growth[last], last/mostGrowth+1
 	for n, g := range c.Growth {
 		if n%every == 0 || n == last {
-			rows = append(rows, growthRow{g, barOf(float64(g.Kinds), float64(of.Kinds)), barOf(float64(g.Cells), float64(of.Cells)),
-				barOf(float64(g.Traces), float64(of.Traces)), barOf(float64(g.Shapes), float64(of.Shapes))})
+			rows = append(rows, growthRow{g, barOf(float64(g.Kinds), float64(of.Kinds)), barOf(float64(g.Cells), float64(of.Cells))})
 		}
 	}
 	return rows

@@ -53,8 +53,6 @@ func (c *Campaign) conclusion() CampaignVerdict {
 			sentence += " (" + named + "). Nothing is new"
 		}
 		told = append(told, sentence)
-	case !s.Undecided && len(c.Shards) < c.Of:
-		told = append(told, fmt.Sprintf("no violation in %d schedules of shard %d of %d", c.Schedules, c.Shards[0].Index, c.Of))
 	case !s.Undecided:
 		told = append(told, fmt.Sprintf("no violation in %d schedules", c.Schedules))
 	}

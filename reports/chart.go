@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/mod/semver"
@@ -60,9 +61,9 @@ func newChart(r RunReport) chart {
 	c.Ticks = scale.ticks()
 	y := 26.0
 	c.StepsTop = y
-	c.Steps, y = stepSpans(r.Steps, scale, y)
+	c.Steps, y = spansOf(r.Steps, Step.event, "step", scale, y)
 	c.FaultsTop = y
-	c.Faults, y = faultSpans(r.Faults, scale, y)
+	c.Faults, y = spansOf(r.Faults, Fault.event, "fault-bar", scale, y)
 	y += 8
 	versions := versionClasses(r)
 	c.Versions = versions
@@ -171,86 +172,65 @@ type span struct {
 	Before         bool // the label is before the span, because there is no room behind it
 }
 
-// stepSpans places the steps in as few rows as their labels allow. It returns where the next row
-// begins.
-func stepSpans(steps []Step, s scale, top float64) ([]span, float64) {
-	if len(steps) > mostLabelled {
-		return events(len(steps), func(n int) (Seconds, Seconds, string) {
-			return steps[n].StartSeconds, steps[n].EndSeconds, steps[n].title(n)
-		}, "step", s, top)
-	}
-	var rows rows
-	var out []span
-	for n, step := range steps {
-		v := newSpan(s, step.StartSeconds, step.EndSeconds, fmt.Sprintf("%d %s", n+1, step.Sentence))
-		v.Class = "step"
-		if step.Error != "" {
-			v.Class = "step failed"
-		}
-		v.Title = step.title(n)
-		rows.place(&v, top)
-		out = append(out, v)
-	}
-	return out, top + float64(len(rows))*rowHeight
+// event is a step or a fault of the chart. class is empty, or a class besides that of its kind.
+type event struct {
+	start, end          Seconds
+	label, title, class string
 }
 
-// faultSpans places the faults in the same way.
-func faultSpans(faults []Fault, s scale, top float64) ([]span, float64) {
-	if len(faults) > mostLabelled {
-		return events(len(faults), func(n int) (Seconds, Seconds, string) {
-			return faults[n].StartSeconds, faults[n].EndSeconds, faults[n].title()
-		}, "fault-bar", s, top)
-	}
+// spansOf places steps or faults in as few rows as their labels allow. It returns where the next
+// row begins. If there are many, it draws them as ticks in one row; those that begin within a pixel
+// or two share a tick.
+func spansOf[T any](all []T, of func(one T, n int) event, class string, s scale, top float64) (out []span, bottom float64) {
 	var rows rows
-	var out []span
-	for _, f := range faults {
-		v := newSpan(s, f.StartSeconds, f.EndSeconds, f.Kind+" "+f.Target())
-		v.Class, v.Title = "fault-bar", f.title()
-		if !f.Evidence.Effective {
-			v.Class = "fault-bar no-effect"
+	for n, one := range all {
+		e := of(one, n)
+		if len(all) <= mostLabelled {
+			v := newSpan(s, e.start, e.end, e.label)
+			v.Class, v.Title = strings.TrimSuffix(class+" "+e.class, " "), e.title
+			rows.place(&v, top)
+			out = append(out, v)
+			continue
 		}
-		rows.place(&v, top)
-		out = append(out, v)
-	}
-	return out, top + float64(len(rows))*rowHeight
-}
-
-// mostLabelled is how many steps or faults have labels and rows. More of them are events in one
-// row.
-const mostLabelled = 14
-
-// events draws many spans as ticks in one row. Those that begin within a pixel or two share a tick.
-func events(count int, of func(n int) (start, end Seconds, title string), class string, s scale, top float64) ([]span, float64) {
-	var out []span
-	for n := range count {
-		start, end, title := of(n)
-		x := s.x(start)
+		x := s.x(e.start)
 		if last := len(out) - 1; last >= 0 && x-out[last].X < 3 {
 			out[last].together++
-			out[last].Title = fmt.Sprintf("%d events from %s on, the last: %s", out[last].together, clock(out[last].at), title)
+			out[last].Title = fmt.Sprintf("%d events from %s on, the last: %s", out[last].together, clock(out[last].at), e.title)
 			continue
 		}
 		out = append(out, span{
-			rect: rect{X: x, Y: top + 5, W: min(max(2, s.width(start, end)), 3), H: rowHeight - 10, Class: class, Title: title}, at: start,
-			together: 1,
+			rect: rect{X: x, Y: top + 5, W: min(max(2, s.width(e.start, e.end)), 3), H: rowHeight - 10, Class: class, Title: e.title},
+			at:   e.start, together: 1,
 		})
 	}
-	return out, top + rowHeight
+	if len(all) > mostLabelled {
+		return out, top + rowHeight
+	}
+	return out, top + float64(len(rows))*rowHeight
 }
 
-func (s Step) title(n int) string {
-	return fmt.Sprintf("step %d: %s, %s to %s", n+1, s.Sentence, clock(s.StartSeconds), clock(s.EndSeconds))
+// mostLabelled is how many steps or faults have labels and rows. More of them are ticks in one row.
+const mostLabelled = 14
+
+func (s Step) event(n int) event {
+	e := event{start: s.StartSeconds, end: s.EndSeconds, label: fmt.Sprintf("%d %s", n+1, s.Sentence),
+		title: fmt.Sprintf("step %d: %s, %s to %s", n+1, s.Sentence, clock(s.StartSeconds), clock(s.EndSeconds))}
+	if s.Error != "" {
+		e.class = "failed"
+	}
+	return e
 }
 
-func (f Fault) title() string {
-	s := fmt.Sprintf("fault %d: %s %s, %s to %s", f.ID, f.Kind, f.Target(), clock(f.StartSeconds), clock(f.EndSeconds))
+func (f Fault) event(int) event {
+	e := event{start: f.StartSeconds, end: f.EndSeconds, label: f.Kind + " " + f.Target(),
+		title: fmt.Sprintf("fault %d: %s %s, %s to %s", f.ID, f.Kind, f.Target(), clock(f.StartSeconds), clock(f.EndSeconds))}
 	if f.Detail != "" {
-		s += ", " + f.Detail
+		e.title += ", " + f.Detail
 	}
 	if !f.Evidence.Effective {
-		s += "; it had no effect"
+		e.class, e.title = "no-effect", e.title+"; it had no effect"
 	}
-	return s
+	return e
 }
 
 // newSpan puts the label behind the span, or before the span if it does not fit behind.

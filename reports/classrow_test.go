@@ -160,11 +160,11 @@ func TestManyStepsAreEvents(t *testing.T) {
 	for n := range 2000 {
 		steps = append(steps, Step{Index: n, Sentence: "restart b", StartSeconds: Seconds(n), EndSeconds: Seconds(n + 1)})
 	}
-	spans, bottom := stepSpans(steps, newScale(2000), 10)
+	spans, bottom := spansOf(steps, Step.event, "step", newScale(2000), 10)
 	if bottom != 10+rowHeight || len(spans) > 500 || spans[0].Label != "" || !strings.Contains(spans[0].Title, "events from 0.0 s on") {
 		t.Errorf("%d spans down to %v, the first %+v", len(spans), bottom, spans[0])
 	}
-	if spans, _ := stepSpans(steps[:3], newScale(2000), 10); len(spans) != 3 || spans[2].Label == "" {
+	if spans, _ := spansOf(steps[:3], Step.event, "step", newScale(2000), 10); len(spans) != 3 || spans[2].Label == "" {
 		t.Errorf("three steps give %+v", spans)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/skewproof/skewproof/internal/golden"
 )
 
@@ -75,17 +73,10 @@ func holdTables(t *testing.T, d Tables) {
 	}
 }
 
-func TestClientsRoundTrip(t *testing.T) {
+func TestReadClientsRefuses(t *testing.T) {
 	dir := t.TempDir()
 	if err := SaveTables(dir, smallClients()); err != nil {
 		t.Fatal(err)
-	}
-	got, err := ReadClients(filepath.Join(dir, ClientsJSON))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(smallClients(), got); diff != "" {
-		t.Errorf("read back differently (-written +read):\n%s", diff)
 	}
 	saved, err := os.ReadFile(filepath.Join(dir, ClientsJSON))
 	if err != nil {

@@ -113,21 +113,6 @@ func schema(of reflect.Type, at string) []string {
 	return lines
 }
 
-func TestConformanceRoundTrip(t *testing.T) {
-	want := smallConformance()
-	dir := t.TempDir()
-	if err := SaveConformance(dir, want, nil); err != nil {
-		t.Fatal(err)
-	}
-	got, err := ReadConformance(filepath.Join(dir, ConformanceFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("read back differently (-written +read):\n%s", diff)
-	}
-}
-
 // Every string of a report must be read back unchanged. Every string must be in one line, because
 // people copy command lines out of the report.
 func TestConformanceYAMLHoldsAnyString(t *testing.T) {

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"bytes"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,23 +13,6 @@ import (
 func renderConformance(t *testing.T, c ConformanceReport) *html.Node {
 	t.Helper()
 	return parsed(t, WriteConformanceHTML, c)
-}
-
-// The page must have everything that matters: the result, its reasons, the control, the runs that
-// prove nothing, and how to repeat the run.
-func TestConformancePageSaysWhatMatters(t *testing.T) {
-	page := text(renderConformance(t, smallConformance()))
-	for _, want := range []string{
-		"1 of 3 scenarios passed core, 1 failed, 1 skipped.", "b answered 404.", "Violated: NoFalseNotFound", "It does not run on local",
-		"Report of the run", "skewproof run quiet", "only a few control runs were asked for", "skewproof conformance --labels smoke",
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
-	if !strings.Contains(page, "Failed: rolling-upgrade.") {
-		t.Error("the verdict does not name what failed")
-	}
 }
 
 // If rules beyond the KEP count, summary and page name the scenario that failed because of them,
@@ -120,10 +102,7 @@ func TestConformanceGrid(t *testing.T) {
 	}
 }
 
-func TestHostileConformanceReportsStayText(t *testing.T) {
-	poisoned := smallConformance()
-	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
-	staysText(t, renderConformance(t, smallConformance()), renderConformance(t, poisoned))
+func TestNoLinkOfAConformanceReportIsAScript(t *testing.T) {
 	for _, link := range []string{"javascript:alert(1)", " JavaScript:alert(1)"} { // without a scheme before it, it would be a path
 		c := smallConformance()
 		c.Product.URL, c.Scenarios[0].Page, c.Control.Runs[0].Page = link, link, link

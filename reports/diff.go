@@ -65,14 +65,14 @@ type KindDiff struct {
 	Label string
 	// Sentence describes one violation, in B if B has one.
 	Sentence string
-	// title is the title of the finding if there is no signature.
-	title string
+	// Title is the title of the finding if there is no signature.
+	Title string
 }
 
 // Kind describes the kind in one line, without its label.
 func (k KindDiff) Kind() string {
-	if k.title != "" {
-		return k.title
+	if k.Title != "" {
+		return k.Title
 	}
 	return k.Signature.String()
 }

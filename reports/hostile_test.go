@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"io"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"unicode"
+
+	"golang.org/x/net/html"
 )
 
 // steering turns text around, moves a cursor, and rings a bell, in every way there is.
@@ -51,6 +55,9 @@ func TestNothingWrittenControlsItsViewer(t *testing.T) {
 		"comparison, page": func(w io.Writer, c Comparison) error { return WriteComparisonHTML(w, c, "v1") },
 		"comparison, text": WriteComparisonText, "comparison, Markdown": WriteComparisonMarkdown,
 	})...)
+	all = append(all, as(hostilePlan(), map[string]func(io.Writer, UpgradePlan) error{
+		"plan, page": WritePlanHTML, "plan, text": WritePlanText, "plan, wide": WritePlanWide, "plan, Markdown": WritePlanMarkdown,
+	})...)
 	all = append(all, as(upstreamStory(), map[string]func(io.Writer, UpstreamTests) error{
 		"upstream-e2e, JUnit": func(w io.Writer, u UpstreamTests) error {
 			content, err := upstreamJUnit(u).Encode()
@@ -93,14 +100,42 @@ func asTables[T Tables](name string, d T) []steered {
 	return as(d, map[string]func(io.Writer, T) error{name + ", page": asHTML[T], name + ", text": asText[T], name + ", Markdown": asMarkdown[T]})
 }
 
-// TestHostileTablesStayText shows the same for HTML in every text of a document that is shown as
-// tables.
-func TestHostileTablesStayText(t *testing.T) {
-	matrix, clients, upstream, ablation, set := smallMatrix(), smallClients(), upstreamStory(), smallAblation(), smallestForTests()
-	for poisoned, honest := range map[any]Tables{
-		&matrix: smallMatrix(), &clients: smallClients(), &upstream: upstreamStory(), ablation: smallAblation(), set: smallestForTests(),
+// hostilePage is a page, and the same with a hostile string in every field.
+type hostilePage struct {
+	honest, poisoned *html.Node
+	links            []string // to other files; nil if every link but to a script is right
+}
+
+func hostilePageOf[T any](t *testing.T, write func(io.Writer, T) error, made func() T, links ...string) hostilePage {
+	t.Helper()
+	bad := made()
+	poison(reflect.ValueOf(&bad).Elem(), hostile)
+	return hostilePage{parsed(t, write, made()), parsed(t, write, bad), links}
+}
+
+// Servers, users and other programs write strings of reports. Whatever they contain, they make no
+// element, run nothing, and lead nowhere else.
+func TestHostileStringsStayText(t *testing.T) {
+	for name, page := range map[string]hostilePage{
+		"run":          hostilePageOf(t, WriteHTML, small, JSONFile, JUnitFile),
+		"campaign":     hostilePageOf(t, WriteCampaignHTML, smallCampaign, CampaignJSON),
+		"conformance":  hostilePageOf(t, WriteConformanceHTML, smallConformance),
+		"comparison":   hostilePageOf(t, writePageOf, smallComparison, "nothing"),
+		"matrix":       hostilePageOf(t, asHTML[VersionMatrix], smallMatrix),
+		"clients":      hostilePageOf(t, asHTML[ClientsTable], smallClients),
+		"upstream-e2e": hostilePageOf(t, asHTML[UpstreamTests], upstreamStory),
+		"ablation":     hostilePageOf(t, asHTML[*Ablation], smallAblation),
+		"smallest set": hostilePageOf(t, asHTML[*Smallest], smallestForTests),
 	} {
-		poison(reflect.ValueOf(poisoned).Elem(), hostile)
-		staysText(t, parsed(t, asHTML[Tables], honest), parsed(t, asHTML[Tables], poisoned.(Tables)))
+		t.Run(name, func(t *testing.T) {
+			staysText(t, page.honest, page.poisoned)
+			for _, n := range slices.Concat(elements(page.honest, "a"), elements(page.poisoned, "a")) {
+				for _, a := range n.Attr {
+					if a.Key == "href" && !strings.HasPrefix(a.Val, "#") && page.links != nil && !slices.Contains(page.links, a.Val) {
+						t.Errorf("a link leads to %q", a.Val)
+					}
+				}
+			}
+		})
 	}
 }

@@ -81,6 +81,9 @@ func staysText(t *testing.T, honest, poisoned *html.Node) {
 	if got, want := names(poisoned), names(honest); !slices.Equal(got, want) {
 		t.Errorf("elements of the poisoned page are %v, want %v", got, want)
 	}
+	if got, want := len(elements(poisoned, "script")), len(elements(honest, "script")); got != want {
+		t.Errorf("the poisoned page has %d scripts, want %d", got, want)
+	}
 	if !strings.Contains(text(poisoned), hostile) {
 		t.Error("the string is not in the text of the page as it was")
 	}
@@ -104,44 +107,6 @@ func text(n *html.Node) string {
 		}
 	}
 	return b.String()
-}
-
-func TestHostileStringsStayText(t *testing.T) {
-	honest := small()
-	poisoned := small()
-	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
-	if poisoned.Servers[0].Name != hostile || poisoned.Invariants[0].Evidence[0].Requests[0].Message != hostile {
-		t.Fatal("the report was not poisoned: this test would prove nothing")
-	}
-	e := poisoned.Invariants[0].Evidence[0]
-	if e.Log[0].Text != hostile || e.Around[0].Path != hostile || e.Around[0].Handled[0] != hostile || poisoned.Peers[0].By != hostile ||
-		poisoned.Timeline.Lanes[0].Rows[0].Class != hostile {
-		t.Fatal("what servers wrote near the violation was not poisoned: this test would prove nothing")
-	}
-	doc := render(t, poisoned)
-	if n := len(elements(doc, "script")); n != 1 {
-		t.Errorf("the poisoned page has %d scripts, want its own one", n)
-	}
-	staysText(t, render(t, honest), doc)
-}
-
-func TestPageIsSelfContained(t *testing.T) {
-	poisoned := small()
-	poison(reflect.ValueOf(&poisoned).Elem(), hostile)
-	for name, r := range map[string]RunReport{"as it is": small(), "poisoned": poisoned} {
-		t.Run(name, func(t *testing.T) {
-			for _, n := range elements(render(t, r), "") {
-				for _, a := range n.Attr {
-					switch {
-					case strings.HasPrefix(a.Key, "on"), a.Key == "style", a.Key == "src":
-						t.Errorf("<%s> has the attribute %s=%q", n.Data, a.Key, a.Val)
-					case a.Key == "href" && a.Val != JSONFile && a.Val != JUnitFile && !strings.HasPrefix(a.Val, "#"):
-						t.Errorf("<%s> leads to %q", n.Data, a.Val)
-					}
-				}
-			}
-		})
-	}
 }
 
 // TestPolicyAllowsOwnBlocks shows that the browser will run the page's own style and script: their
@@ -199,25 +164,6 @@ func TestPageLinksLeadSomewhere(t *testing.T) {
 		}
 		if links == 0 {
 			t.Errorf("%s: the page has no link to any part of itself", name)
-		}
-	}
-}
-
-func TestVerdictComesFirst(t *testing.T) {
-	r := small()
-	page := text(elements(render(t, r), "main")[0])
-	verdict, table := strings.Index(page, capital(r.Verdict.Sentence)), strings.Index(page, "Invariants")
-	if verdict < 0 || verdict > table {
-		t.Errorf("the verdict sentence is at %d of the page's text, the invariants at %d", verdict, table)
-	}
-}
-
-// Evidence must come with its circumstances, because without them a reader cannot judge it.
-func TestEvidenceSaysWhatWasGoingOn(t *testing.T) {
-	page := text(render(t, small()))
-	for _, want := range []string{"While b→a was cut and c was restarted", "With nothing disturbing the cluster"} {
-		if !strings.Contains(page, "Meanwhile\n"+want+"\n") {
-			t.Errorf("no evidence says that it happened %q", want)
 		}
 	}
 }

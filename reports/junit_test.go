@@ -158,28 +158,6 @@ func TestJUnitCarriesTheReasonOfTheServer(t *testing.T) {
 	}
 }
 
-func TestJUnitCarriesEvidence(t *testing.T) {
-	suite := parseJUnit(t, small())
-	for _, c := range []struct {
-		invariant int
-		want      []string
-	}{
-		{0, []string{"asked b at 12.0 s", "404 NotFound: the server could not find the requested resource", "could have served it: a v1.37.1",
-			"cut b→a", "handled by b", "and 2 kinds more"}},
-		{2, []string{"only merged /apis of a (1): certificates.k8s.io/v1/clustertrustbundles"}},
-	} {
-		got := suite.Cases[c.invariant].Failure.Text
-		for _, want := range c.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("the evidence of %s does not say %q:\n%s", suite.Cases[c.invariant].Name, want, got)
-			}
-		}
-	}
-	if got := suite.Cases[3].SystemOut; !strings.Contains(got, "b answered 500") {
-		t.Errorf("what does not count has no evidence in its output:\n%s", got)
-	}
-}
-
 // A JUnit file is kept and compared by other machines, so it has no directory of this one.
 func TestWithoutPaths(t *testing.T) {
 	for command, want := range map[string]string{

@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/skewproof/skewproof/internal/history"
 )
@@ -49,7 +48,7 @@ func newLane(r RunReport, of cardOf, l Lane, s scale, top float64, versions []ve
 	own := slices.DeleteFunc(slices.Clone(r.Faults), func(f Fault) bool { return !f.concerns(l.Server) })
 	for _, f := range own {
 		x, w := s.x(f.StartSeconds), s.width(f.StartSeconds, f.EndSeconds)
-		v.Behind = joinedTo(v.Behind, len(own), rect{X: x, Y: top - 5, W: w, H: l.height() + 10, Class: "fault", Title: f.title()})
+		v.Behind = joinedTo(v.Behind, len(own), rect{X: x, Y: top - 5, W: w, H: l.height() + 10, Class: "fault", Title: f.event(0).title})
 	}
 	for _, b := range l.States {
 		v.States = joinedState(v.States, len(l.States), newState(b, s, top, versions))
@@ -190,18 +189,16 @@ func newMarks(r RunReport, of cardOf, server string, s scale, y float64) []markV
 func newBar(b Bucket, s scale, width Seconds, base float64, peak int) bar {
 	x, w := s.x(b.StartSeconds), s.width(b.StartSeconds, b.StartSeconds+width)
 	out := bar{From: b.StartSeconds}
-	var kinds []string
 	y := base
 	for _, k := range b.kinds() {
 		if k.count == 0 {
 			continue
 		}
-		kinds = append(kinds, fmt.Sprintf("%s × %s", grouped(k.count), k.name))
 		h := max(2, float64(k.count)/float64(peak)*(barsHeight-4))
 		h = round(min(h, max(0, y-(base-barsHeight))))
 		y = round(y - h)
 		out.Parts = append(out.Parts, rect{X: x, Y: y, W: max(0.5, round(w-0.6)), H: h, Class: k.class})
 	}
-	out.Title = fmt.Sprintf("%s to %s: %s", clock(b.StartSeconds), clock(b.StartSeconds+width), strings.Join(kinds, ", "))
+	out.Title = fmt.Sprintf("%s to %s: %s", clock(b.StartSeconds), clock(b.StartSeconds+width), b.inWords())
 	return out
 }

@@ -53,6 +53,30 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// readBack saves a document and reads it again.
+func readBack[T any](t *testing.T, want T, file string, save func(dir string, d T) error, read func(path string) (T, error)) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := save(dir, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(filepath.Join(dir, file))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%s is read back differently, error %v (-written +read):\n%s", file, err, diff)
+	}
+}
+
+func saveTables[T Tables](dir string, d T) error { return SaveTables(dir, d) }
+
+func TestDocumentsAreReadBack(t *testing.T) {
+	readBack(t, smallMatrix(), MatrixJSON, saveTables, ReadMatrix)
+	readBack(t, smallClients(), ClientsJSON, saveTables, ReadClients)
+	readBack(t, upstreamStory(), UpstreamJSON, saveTables, ReadUpstream)
+	readBack(t, smallAblation(), AblationJSON, saveTables, ReadAblation)
+	readBack(t, smallestForTests(), SmallestJSON, saveTables, ReadSmallest)
+	readBack(t, smallConformance(), ConformanceFile, func(dir string, c ConformanceReport) error { return SaveConformance(dir, c, nil) }, ReadConformance)
+}
+
 func TestReadRefuses(t *testing.T) {
 	good := encoded(t, small())
 	for _, c := range []struct {

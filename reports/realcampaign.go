@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -45,9 +44,6 @@ type RealCampaign struct {
 	Axes     CoverageAxes   `json:"axes"`
 	// Gaps are the NEW violations that the simulator does not show with the presets of the versions.
 	Gaps []string `json:"gaps,omitempty"`
-	// Withdrawn are violations that an earlier part called NEW and that a later version of skewproof
-	// judges differently, each with the reason.
-	Withdrawn []string `json:"withdrawn,omitempty"`
 }
 
 // RealSession is one cluster of a campaign.
@@ -158,15 +154,13 @@ func (r *RealCampaign) CoverageRows() (rows []CoverageRow) {
 	return rows
 }
 
-// Parts describes each part of a campaign that was continued. It is empty if there is one part.
-func (c *Campaign) Parts() (parts []string) {
-	if c.Real == nil || len(c.Shards) < 2 {
+// toldParts describes each part of a campaign that was continued. It is empty if there is one part.
+func (c *Campaign) toldParts() (parts []string) {
+	if len(c.Parts) < 2 {
 		return nil
 	}
-	for _, s := range c.Shards {
-		parts = append(parts, fmt.Sprintf("part %d: %s in %.0f s, by skewproof %s on %s", s.Index, counted(int(s.Schedules), "schedule"),
-			s.ElapsedSeconds,
-			cmp.Or(s.SkewproofVersion, c.SkewproofVersion), s.Machine))
+	for n, s := range c.Parts {
+		parts = append(parts, fmt.Sprintf("part %d: %s in %.0f s, on %s", n+1, counted(int(s.Schedules), "schedule"), s.ElapsedSeconds, s.Machine))
 	}
 	return parts
 }
@@ -197,7 +191,7 @@ func (t *terminal) writeReal(c *Campaign) {
 	fmt.Fprintf(t, "\n%s requests judged, %s of them passed on; %s of %s cells of coverage reached\n", grouped(int(r.Operations)),
 		grouped(int(r.PassedOn)),
 		grouped(len(r.Coverage)), grouped(r.Axes.Cells()))
-	for _, part := range c.Parts() {
+	for _, part := range c.toldParts() {
 		fmt.Fprintf(t, "  %s\n", plain(part))
 	}
 	for i, s := range r.Sessions {
@@ -205,9 +199,6 @@ func (t *terminal) writeReal(c *Campaign) {
 	}
 	for _, gap := range r.Gaps {
 		fmt.Fprintf(t, "the model does not know: %s\n", plain(gap))
-	}
-	for _, was := range r.Withdrawn {
-		fmt.Fprintf(t, "judged differently now: %s\n", plain(was))
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 // was not.
 func realCampaign() *Campaign {
 	c := smallCampaign()
-	c.Method, c.Reached, c.Of, c.Shards, c.Troubles, c.Checks = MethodReal, nil, 1, c.Shards[:1], nil, SelfChecks{}
-	c.Schedules, c.Shards[0].Schedules, c.Wanted = 12, 12, 12
+	c.Method, c.Reached, c.Parts, c.Troubles, c.Checks = MethodReal, nil, c.Parts[:1], nil, SelfChecks{}
+	c.Schedules, c.Parts[0].Schedules, c.Wanted = 12, 12, 12
 	c.Real = &RealCampaign{
 		Subject: "builtin", Versions: []string{"v1.36.3", "v1.37.1"}, QPS: 240,
 		Sessions:   []RealSession{{10, "it was not used any longer"}, {2, "the campaign ended"}},

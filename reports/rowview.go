@@ -16,7 +16,6 @@ const (
 type rowView struct {
 	Label  string
 	Y      float64 // of the middle
-	Class  string
 	Server string
 	Cells  []bar
 }
@@ -51,8 +50,7 @@ func newRow(server string, r ClassRow, s scale, width Seconds, top float64) rowV
 	}
 	for _, c := range cells {
 		x, w := s.x(c.from), s.width(c.from, c.to)
-		out := bar{Title: fmt.Sprintf("%s, %s, %s to %s: %s", server, r.Class, clock(c.from), clock(c.to),
-			strings.Join(c.counts.inWords(), ", "))}
+		out := bar{Title: fmt.Sprintf("%s, %s, %s to %s: %s", server, r.Class, clock(c.from), clock(c.to), c.counts.inWords())}
 		y := top + classCell
 		for _, part := range c.shares {
 			h := classCell * float64(part.part) / 4
@@ -124,12 +122,12 @@ func (b Bucket) kinds() []bucketKind {
 	}
 }
 
-func (b Bucket) inWords() []string {
+func (b Bucket) inWords() string {
 	var out []string
 	for _, k := range b.kinds() {
 		if k.count > 0 {
 			out = append(out, fmt.Sprintf("%s × %s", grouped(k.count), k.name))
 		}
 	}
-	return out
+	return strings.Join(out, ", ")
 }

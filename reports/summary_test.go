@@ -60,14 +60,3 @@ func TestSummaryOfAFailedRunThatEndedEarly(t *testing.T) {
 		t.Errorf("it says it twice:\n%s", s)
 	}
 }
-
-func TestSummaryDoesNotObeyServers(t *testing.T) {
-	r := small()
-	r.Verdict.Sentence = "b said \x1b]0;owned\a and \u009b2J\r\n"
-	r.Invariants[1].Reason = "\x1b[8m"
-	for _, c := range summarize(t, r, SummaryOptions{}) {
-		if c != '\n' && (c < ' ' || c >= 0x7f && c < 0xa0) {
-			t.Errorf("the summary holds the control character %#x", c)
-		}
-	}
-}

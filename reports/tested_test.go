@@ -52,32 +52,6 @@ func TestHostileIdentitiesStayText(t *testing.T) {
 	}
 }
 
-// Every report distinguishes two builds of one version.
-func TestReportsNameTheBinaries(t *testing.T) {
-	sum := strings.Repeat("1b", 32)
-	for name, write := range map[string]func(io.Writer) error{
-		"run, JSON":         func(w io.Writer) error { return writeIndented(w, small()) },
-		"run, JUnit":        func(w io.Writer) error { return WriteJUnit(w, small()) },
-		"run, page":         func(w io.Writer) error { return WriteHTML(w, small()) },
-		"run, summary":      func(w io.Writer) error { return WriteSummary(w, small(), SummaryOptions{}) },
-		"conformance":       func(w io.Writer) error { return WriteConformance(w, smallConformance()) },
-		"conformance, page": func(w io.Writer) error { return WriteConformanceHTML(w, smallConformance()) },
-		"matrix":            func(w io.Writer) error { return writeIndented(w, smallMatrix()) },
-		"matrix, page":      func(w io.Writer) error { return asHTML(w, smallMatrix()) },
-		"matrix, text":      func(w io.Writer) error { return WriteTables(w, smallMatrix(), SummaryOptions{}) },
-	} {
-		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			t.Fatal(err)
-		}
-		for _, part := range []string{"retry 404s", sum, newer + "-dirty"} {
-			if !strings.Contains(b.String(), part) {
-				t.Errorf("%s does not say %q", name, part)
-			}
-		}
-	}
-}
-
 // NEW violations come first, and every failure says which findings explain it.
 func TestSuitePagesShowWhatIsNewFirst(t *testing.T) {
 	c, m := smallConformance(), smallMatrix()

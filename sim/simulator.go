@@ -105,9 +105,8 @@ func (s *Simulator) Close() { s.loop.Close() }
 type Result struct {
 	// History records the run. It belongs to the caller, who may give it back (Simulator.Recycle).
 	History *history.History
-	// Hash is the hash of the whole trace. Shape is the hash of the trace without its times, but in
-	// order.
-	Hash, Shape uint64
+	// Hash is the hash of the whole trace.
+	Hash uint64
 	// Reached are the interesting states that the run reached.
 	Reached Reached
 	// Counts are the numbers of requests between servers.
@@ -191,7 +190,7 @@ func (s *Simulator) Run(c *Case, t *tape.Tape, o Options) (*Result, error) {
 		s.history.End.Error = fmt.Sprintf("the simulator gives a run %s of virtual time, and after that %s", maxRun, left)
 	}
 	result := &Result{
-		History: s.history, Hash: s.trace.hash, Shape: s.trace.shape, Reached: s.reached, Counts: s.counts,
+		History: s.history, Hash: s.trace.hash, Reached: s.reached, Counts: s.counts,
 		Events: s.loop.Steps(), Until: s.loop.Now(), Stopped: stopped, names: s.names,
 	}
 	if o.Trace {

@@ -36,7 +36,6 @@ type entry struct {
 // if keep is true.
 type trace struct {
 	hash    uint64 // of all entries
-	shape   uint64 // of the entries in order, without their times
 	keep    bool
 	entries []entry
 }
@@ -49,13 +48,11 @@ const (
 )
 
 func (t *trace) reset(keep bool) {
-	*t = trace{hash: fnvOffset, shape: fnvOffset, keep: keep, entries: t.entries[:0]}
+	*t = trace{hash: fnvOffset, keep: keep, entries: t.entries[:0]}
 }
 
 func (t *trace) add(at vtime.Time, kind eventKind, a, b int, c uint64) {
 	what := (uint64(kind)<<56 | uint64(uint16(a))<<40 | uint64(uint32(b))) ^ c*0x9e3779b97f4a7c15
-	t.shape = (t.shape ^ what) * fnvPrime
-	t.shape ^= t.shape >> 29
 	t.hash = (t.hash ^ uint64(at)) * fnvPrime
 	t.hash = (t.hash ^ what) * fnvPrime
 	t.hash ^= t.hash >> 29

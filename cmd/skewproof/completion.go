@@ -10,7 +10,6 @@ import (
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/cluster/existing"
-	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/suite"
 	"github.com/skewproof/skewproof/proxy"
@@ -19,7 +18,7 @@ import (
 )
 
 // withCompletion makes a shell complete the names that the commands below root take: scenarios,
-// subjects, backends, versions, contexts, and runs that hold a cluster.
+// subjects, backends, versions, contexts, and directories of runs.
 func withCompletion(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		withCompletion(cmd)
@@ -57,7 +56,7 @@ func withCompletion(root *cobra.Command) {
 		case "run", "bench":
 			cmd.ValidArgsFunction = completeScenarios
 		case "step", "shell":
-			cmd.ValidArgsFunction = completeHeld
+			cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 		}
 	}
 }
@@ -121,26 +120,6 @@ func completeList(words func() []string) cobra.CompletionFunc {
 func completeContexts(cmd *cobra.Command, given []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	contexts := existing.Contexts(cmd.Flags().Lookup("kubeconfig").Value.String())
 	return completeList(func() []string { return contexts })(cmd, given, typed)
-}
-
-// completeHeld completes the directory of a run that holds its cluster, and then for 'step' the
-// words of a step. Where no run holds a cluster, it completes directories.
-func completeHeld(cmd *cobra.Command, given []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	switch {
-	case len(given) == 0:
-		dirs := run.Held(cmd.Context(), typed)
-		if below := "_out/"; typed != below && strings.HasPrefix(below, typed) {
-			dirs = append(dirs, run.Held(cmd.Context(), below)...)
-		}
-		if len(dirs) == 0 {
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		}
-		return dirs, cobra.ShellCompDirectiveNoFileComp
-	case cmd.Name() == "step":
-		versions, _ := completeVersions(cmd, nil, "")
-		return run.Dir(given[0]).NextWords(given[1:], versions), cobra.ShellCompDirectiveNoFileComp
-	}
-	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // completeOutput completes the forms that a command's help names.

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/skewproof/skewproof/sim/recorded"
 )
 
 // completed returns the offers of a shell after the words, without descriptions.
@@ -115,62 +112,10 @@ func TestCompletionOfVersionsContextsAndExplanations(t *testing.T) {
 	}
 }
 
-// 'step' and 'shell' complete runs that hold a cluster, and not those that are over or were killed.
-func TestCompletionOfHeldRuns(t *testing.T) {
-	t.Chdir(t.TempDir())
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	filterDirs := ":16"
-	if got := completed(t, "step", ""); !slices.Contains(got, filterDirs) {
-		t.Errorf("without a run: %q, want directories", got)
-	}
-	for _, dir := range []string{"_out/held", "_out/killed", "_out/over", "elsewhere/held[1]"} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "run.json"), []byte(`{"run": {"servers": [{"name": "a"}, {"name": "b"}]}}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if dir == "_out/over" {
-			continue
-		}
-		listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", dir+"/step.sock")
-		if err != nil {
-			t.Fatal(err)
-		}
-		listener.(*net.UnixListener).SetUnlinkOnClose(false)
-		t.Cleanup(func() { _ = listener.Close() })
-		if dir == "_out/killed" {
-			_ = listener.Close()
-		}
-	}
-	for line, want := range map[string][]string{
-		"step |":                                   {"_out/held"},
-		"shell |":                                  {"_out/held"},
-		"step _o|":                                 {"_out/held"},
-		"step _out/|":                              {"_out/held"},
-		"step elsewhere/held[|":                    {"elsewhere/held[1]"},
-		"step _out/held restart |":                 {"a", "b"},
-		"step _out/held replace a |":               nil, // versions, below
-		"step _out/held cut |":                     {"a", "b", "client"},
-		"step _out/held cut client |":              {"a", "b", "etcd"},
-		"step _out/held inject cut a |":            {"a", "b", "etcd"},
-		"step _out/held compact-etcd |":            {},
-		"step _out/held break-discovery a |":       {"/api", "/apis"},
-		"step _out/held break-discovery a /apis |": {"breaks-off", "cut-short"},
-	} {
-		if want == nil {
-			want = recorded.Released()
-		}
-		got := completed(t, strings.Split(strings.TrimSuffix(line, "|"), " ")...)
-		got = slices.DeleteFunc(got, func(s string) bool { return s == "" || strings.HasPrefix(s, ":") })
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
-	}
-	got := completed(t, "step", "_out/held", "")
-	for _, want := range []string{"list", "restart", "cut", "heal", "inject"} {
-		if !slices.Contains(got, want) {
-			t.Errorf("the actions lack %q: %q", want, got)
+func TestCompletionOfDirectories(t *testing.T) {
+	for _, command := range []string{"step", "shell"} {
+		if got := completed(t, command, ""); !slices.Contains(got, ":16") {
+			t.Errorf("%s: %q, want directories", command, got)
 		}
 	}
 }

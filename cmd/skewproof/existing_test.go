@@ -18,24 +18,22 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// twoServers is a kubeconfig of two servers. Neither of them runs.
-const twoServers = `apiVersion: v1
-kind: Config
-clusters:
-- {name: a, cluster: {server: 'https://127.0.0.1:1'}}
-- {name: b, cluster: {server: 'https://127.0.0.1:2'}}
-users:
-- {name: me, user: {token: secret}}
-contexts:
-- {name: a, context: {cluster: a, user: me}}
-- {name: b, context: {cluster: b, user: me}}
-`
+// twoServers returns a kubeconfig of two servers. Neither of them runs.
+func twoServers(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile("../../internal/cluster/existing/testdata/two-servers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
 
 // Servers of another owner get no harmful request. A command that would harm them is refused before
 // it connects to any of them.
 func TestExistingServersAreOnlyRead(t *testing.T) {
+	content := twoServers(t)
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("kubeconfig", []byte(twoServers), 0o600); err != nil {
+	if err := os.WriteFile("kubeconfig", []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for words, want := range map[string]string{
@@ -103,7 +101,7 @@ func TestAStoppedRunOnExistingServersIsJudged(t *testing.T) {
 	}
 	older, newer := serve("v1.36.3"), serve("v1.37.1")
 	content := strings.NewReplacer("https://127.0.0.1:1", newer, "https://127.0.0.1:2", older,
-		"server:", "certificate-authority-data: "+base64.StdEncoding.EncodeToString(ca)+", server:").Replace(twoServers)
+		"server:", "certificate-authority-data: "+base64.StdEncoding.EncodeToString(ca)+", server:").Replace(twoServers(t))
 	dir := filepath.Join(t.TempDir(), "run")
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {

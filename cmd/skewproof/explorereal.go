@@ -33,12 +33,12 @@ var (
 		"candidates": "the simulator runs every seed", "repeats": "the simulator gives the same run again",
 		"shrink-runs": "the simulator shrinks as long as it takes", "until-new": "a search in the simulator takes a minute",
 		"controllers": "the simulator has none",
-		"continue":    "give each part of a search in the simulator another --shard",
+		"continue":    "give each part of a search in the simulator another --first",
 	}
 	onlySim = map[string]string{
 		"policy": "real servers have a --subject", "change": "the policy of a real kube-apiserver cannot be changed",
 		"from": "give --versions", "to": "give --versions",
-		"workers": "one cluster is used at a time", "shard": "give each part another --first", "resources": "real servers serve all resources",
+		"workers": "one cluster is used at a time", "resources": "real servers serve all resources",
 		"requests": "real servers are under a load, of --qps",
 	}
 )
@@ -96,7 +96,7 @@ func (r *realFlags) resume(f *searchFlags) (*reports.Campaign, error) {
 	if err != nil {
 		return nil, usage("--continue %s: %w; give the directory that a campaign on real servers left", r.earlier, err)
 	}
-	if err := campaign.CheckEarlier(c); err != nil {
+	if err := campaign.CheckEarlier(c, run.Version()); err != nil {
 		return nil, usage("--continue %s: %s: %w", r.earlier, path, err)
 	}
 	r.Spec.Subject, r.Spec.QPS, r.Controllers = c.Real.Subject, c.Real.QPS, c.Real.Controllers

@@ -15,7 +15,6 @@ func TestOwnFlagsAreRefusedWithoutKubeAPIServers(t *testing.T) {
 	for line, says := range map[string]string{
 		"replay " + repro + " --runtime-config=":                                                "--runtime-config means nothing with --backend sim",
 		"replay " + repro + " --kube-apiserver-flag v=2":                                        "--kube-apiserver-flag means nothing with --backend sim",
-		"replay " + repro + " --as-scenario some-name --runtime-config=":                        "leave out --runtime-config",
 		"replay " + repro + " --backend local --kube-apiserver-flag etcd-servers=x":             "--kube-apiserver-flag etcd-servers",
 		"matrix --backend sim --scenarios quiet --runtime-config=":                              "--runtime-config means nothing with --backend sim",
 		"matrix --scenarios quiet --pairs v1.36.3..v1.37.1 --kube-apiserver-flag etcd-servers=": "--kube-apiserver-flag",

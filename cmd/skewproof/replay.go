@@ -30,8 +30,6 @@ type replayFlags struct {
 	file    string
 	trace   string
 	lenient bool
-	// scenario is the name of a scenario to print. It is empty if the file is to be run.
-	scenario string
 }
 
 func newReplay() *cobra.Command {
@@ -49,12 +47,9 @@ On the backends local and kind the same steps are carried out on real kube-apise
 cannot carry out are named, and the file is refused; with --lenient they are left out. A file from 'skewproof explore --backend local' has
 exactly the steps and waits that were carried out.
 
-With --as-scenario the file is not run: a Go file for the package scenarios is printed, with its plan for real servers.
-
 Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be judged.`,
 		Example: `  skewproof replay _out/explore/NoFalseNotFound-1.json
-  skewproof replay NoFalseNotFound-1.json --backend local --out _out/real
-  skewproof replay NoFalseNotFound-1.json --as-scenario restart-under-cut > scenarios/restart_under_cut.go`,
+  skewproof replay NoFalseNotFound-1.json --backend local --out _out/real`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.file, f.given = args[0], cmd.Flags().Changed
@@ -68,7 +63,6 @@ Exit code 1: the violation was seen (again); 0: it was not; 2: it could not be j
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.backend, "backend", backendSim, "what the schedule is run on: sim, local or kind")
-	flags.StringVar(&f.scenario, "as-scenario", "", "print a scenario of this name, as a Go file, and run nothing")
 	flags.StringVar(&f.out, "out", "",
 		"directory for history and reports (without it none are written in sim, and on local _out/replay-SUBJECT-TIME is used)")
 	flags.StringVar(&f.trace, "trace", "", "write the trace to this file (sim only)")
@@ -84,15 +78,6 @@ func (f *replayFlags) replay(ctx context.Context, out, progress io.Writer) error
 		backendSim: {"lenient", "qps", "etcd", "binary", "label", "kube-apiserver-flag", "runtime-config"}, backendLocal: {"trace"},
 		scenario.BackendKind: {"trace", "etcd", "binary"},
 	}
-	if f.given("as-scenario") {
-		for _, name := range []string{"backend", "out", "trace", "kube-apiserver-flag", "runtime-config"} {
-			if f.given(name) {
-				return usage("--as-scenario prints the plan for real servers and runs nothing: leave out --%s", name)
-			}
-		}
-		foreign[backendSim] = nil // it is about the plan for real servers
-		f.backend = backendLocal
-	}
 	if _, ok := foreign[f.backend]; !ok {
 		return usage("--backend %q: want %s, %s or %s", f.backend, backendSim, backendLocal, scenario.BackendKind)
 	}
@@ -105,27 +90,10 @@ func (f *replayFlags) replay(ctx context.Context, out, progress io.Writer) error
 	if err != nil {
 		return notRun(err)
 	}
-	switch {
-	case f.given("as-scenario"):
-		return f.printScenario(r, out)
-	case f.backend != backendSim:
+	if f.backend != backendSim {
 		return f.replayReal(ctx, r, out, progress)
 	}
 	return f.replaySimulated(r, out)
-}
-
-// printScenario prints the plan of the file as a scenario.
-func (f *replayFlags) printScenario(r *search.Repro, out io.Writer) error {
-	plan, err := replay.NewPlan(r, replay.Options{File: f.file, MaxServers: local.MaxServers, Lenient: f.lenient, Preset: sim.PresetOf})
-	if err != nil {
-		return &exitError{code: exitUsage, err: err}
-	}
-	file, err := replay.AsScenario(f.scenario, r, plan)
-	if err != nil {
-		return &exitError{code: exitUsage, err: err}
-	}
-	_, err = out.Write(file)
-	return notRun(err)
 }
 
 // replaySimulated runs the file in the simulator and prints what happened.

@@ -206,15 +206,3 @@ func TestTheReproducingCommandOfAReplay(t *testing.T) {
 		t.Errorf("binary %s, file %q", got, command.Flags().Arg(0))
 	}
 }
-
-// The printed scenario is a file for the package scenarios.
-func TestReplayPrintsAScenario(t *testing.T) {
-	file := writeRepro(t, forgotten(t))
-	out, err := call(t, "replay", file, "--as-scenario", "restart-under-cut")
-	if err != nil || !strings.HasPrefix(out, "package scenarios\n") || !strings.Contains(out, "var restartUnderCut = scenario.Scenario{") {
-		t.Errorf("%v:\n%s", err, out)
-	}
-	if _, err := call(t, "replay", file, "--as-scenario", "Not A Name"); exitCodeOf(err) != exitUsage {
-		t.Errorf("a wrong name: %v", err)
-	}
-}

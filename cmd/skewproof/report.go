@@ -161,7 +161,7 @@ func writeKnown(cmd *cobra.Command, path string, seen []findings.Seen, more, fir
 	return nil
 }
 
-// newReports makes 'skewproof report', with 'skewproof report merge'.
+// newReports makes 'skewproof report'.
 func newReports() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -207,6 +207,5 @@ The exit code is that of the run or suite.`,
 		},
 	}
 	registerForm(cmd.Flags(), &output)
-	cmd.AddCommand(newMerge())
 	return cmd
 }

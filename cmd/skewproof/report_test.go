@@ -38,7 +38,7 @@ func TestBrokenFilesAreNamed(t *testing.T) {
 	}
 	for file, commands := range map[string][]string{
 		reports.JSONFile:        {"report DIR"},
-		reports.CampaignJSON:    {"report DIR", "report merge FILE"},
+		reports.CampaignJSON:    {"report DIR"},
 		reports.ConformanceFile: {"report DIR"},
 		reports.MatrixJSON:      {"report DIR"},
 		reports.ClientsJSON:     {"report DIR"},

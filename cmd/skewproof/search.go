@@ -8,7 +8,6 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +28,6 @@ import (
 type searchFlags struct {
 	spec    search.Spec
 	options search.Options
-	shard   string
 	out     string
 	known   string
 	// given reports whether the command line has a flag.
@@ -54,7 +52,6 @@ func (f *searchFlags) registerPolicy(flags *pflag.FlagSet, command string) {
 	f.register(flags, command)
 	flags.StringVar(&f.spec.Policy, "policy", "reference",
 		"what the proxies of all servers do: a preset, or none for the feature switched off")
-	flags.StringVar(&f.shard, "shard", "", "search part I of N, as I/N; 'skewproof report merge' puts the parts together")
 	flags.BoolVar(&f.options.Strict, "strict", false, "let invariants beyond the KEP count as well")
 	suite.RegisterKnown(flags, &f.known)
 }
@@ -79,15 +76,6 @@ func (f *searchFlags) complete(progress io.Writer) error {
 	}
 	if semver.IsValid(f.spec.From) && semver.IsValid(f.spec.To) && semver.Compare(f.spec.To, f.spec.From) < 0 {
 		return run.WrongOrder(f.spec.From, f.spec.To, f.given("from"), f.given("to"))
-	}
-	if f.shard != "" {
-		first, second, _ := strings.Cut(f.shard, "/")
-		i, err := strconv.Atoi(first)
-		n, also := strconv.Atoi(second)
-		if err != nil || also != nil || i < 1 {
-			return usage("--shard %q: want I/N, such as 1/8", f.shard)
-		}
-		f.options.Shard, f.options.Shards = i, n
 	}
 	var err error
 	if f.options.Findings, err = (run.Judging{Known: f.known}).Findings(f.spec.Policy); err != nil {
@@ -167,7 +155,7 @@ little to prove anything.`,
   skewproof explore --policy upstream-1.37 --seeds 1000       # a model of a release: it fails, exit code 1
   skewproof explore                                           # the reference, for a minute
   skewproof explore --policy upstream-1.37 --change Knowledge.KeepLastGood=true --for 5m
-  skewproof explore --seeds 1000000 --shard 3/8 --out shard-3
+  skewproof explore --first 1000001 --seeds 1000000           # another machine has the first million seeds
   skewproof explore --backend local --for 2h --known
   skewproof explore --backend local --versions v1.35.4,v1.36.3,v1.37.1 --subject reference --seeds 50
   skewproof explore --backend local --for 2h --continue _out/explore-builtin-20261125-120000`,
@@ -199,7 +187,7 @@ little to prove anything.`,
 	f.registerRandom(flags)
 	real.register(flags)
 	flags.StringVar(&backend, "backend", backendSim, "what the schedules are run on: sim or local")
-	flags.Uint64Var(&f.options.Seeds, "seeds", 0, "how many schedules are run, over all shards; it takes the place of --for")
+	flags.Uint64Var(&f.options.Seeds, "seeds", 0, "how many schedules are run; it takes the place of --for")
 	flags.DurationVar(&f.options.For, "for", time.Minute, "how long the search runs, if --seeds is not given")
 	return cmd
 }
@@ -228,39 +216,6 @@ seconds after it every server is asked for every resource. At the end all faults
 	flags.IntVar(&f.spec.Servers, "servers", 2, "number of apiservers, 2 or 3; the first is of the newer version")
 	flags.IntVar(&f.spec.Resources, "resources", 2, "how many resources are served, 1 or 2")
 	flags.IntVar(&events, "events", 3, fmt.Sprintf("the most events of a schedule, 1 to %d", search.MostEvents))
-	return cmd
-}
-
-func newMerge() *cobra.Command {
-	var out string
-	cmd := &cobra.Command{
-		Use:   "merge FILE...",
-		Short: "Put the shards of a search together",
-		Long: `Put the shards of a search together: the files campaign.json that 'skewproof explore --shard I/N' or 'skewproof exhaust
---shard I/N' wrote, all N of them, by the same skewproof with the same flags.`,
-		Example: "  skewproof report merge shard-*/campaign.json --out _out/campaign",
-		Args:    args(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, files []string) error {
-			var parts []*reports.Campaign
-			for _, file := range files {
-				c, err := search.ReadShard(file)
-				if err != nil {
-					return notRun(err)
-				}
-				parts = append(parts, c)
-			}
-			merged, err := search.MergeShards(parts)
-			if err != nil {
-				return &exitError{code: exitUsage, err: err}
-			}
-			dir, err := campaignDir(out, "merged-"+merged.Spec.Policy)
-			if err != nil {
-				return err
-			}
-			return finish(dir, merged, cmd.OutOrStdout())
-		},
-	}
-	cmd.Flags().StringVar(&out, "out", "", "directory for the whole (default _out/merged-POLICY-TIME)")
 	return cmd
 }
 

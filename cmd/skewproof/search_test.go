@@ -50,28 +50,6 @@ func TestExploreLeavesWhatItFound(t *testing.T) {
 	}
 }
 
-func TestShardsAreMergedByTheCommand(t *testing.T) {
-	base := t.TempDir()
-	var files []string
-	for _, shard := range []string{"1/2", "2/2"} {
-		dir := filepath.Join(base, strings.ReplaceAll(shard, "/", "-"))
-		if out, err := call(t, "exhaust", "--policy", "none", "--servers", "2", "--resources", "1", "--events", "1", "--shard", shard, "--out", dir); exitCodeOf(err) != exitFail {
-			t.Fatalf("shard %s: %v\n%s", shard, err, out)
-		}
-		files = append(files, filepath.Join(dir, reports.CampaignJSON))
-	}
-	if _, err := call(t, "report", "merge", files[0], "--out", filepath.Join(base, "half")); exitCodeOf(err) != exitUsage || !strings.Contains(err.Error(), "2/2 are missing") {
-		t.Errorf("half of it: %v", err)
-	}
-	out, err := call(t, append([]string{"report", "merge", "--out", filepath.Join(base, "whole")}, files...)...)
-	if exitCodeOf(err) != exitFail || !strings.Contains(out, "14 schedules") {
-		t.Errorf("exit code %d:\n%s", exitCodeOf(err), out)
-	}
-	if _, err := os.Stat(filepath.Join(base, "whole", reports.CampaignHTML)); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestAblateWritesItsTable(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "table")
 	out, err := call(t, "ablate", "--from-policy", "upstream-1.36", "--to-policy", "upstream-1.35", "--seeds", "5", "--out", dir)
@@ -121,7 +99,7 @@ func TestAnAblationThatWasEndedEarlyIsRenderedAsSuch(t *testing.T) {
 func TestSearchesRefuseWrongFlags(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ line, says string }{
-		{"explore --continue x", "--continue means nothing with --backend sim: give each part of a search in the simulator another --shard"},
+		{"explore --continue x", "--continue means nothing with --backend sim: give each part of a search in the simulator another --first"},
 		{"explore --until-new", "--until-new means nothing with --backend sim"},
 		{"explore --backend local --continue x --subject none", "--subject with --continue: a campaign is continued with its own settings; leave --subject out"},
 		{"explore --controllers", "--controllers means nothing with --backend sim: the simulator has none"},
@@ -147,11 +125,6 @@ func TestSearchesRefuseWrongFlags(t *testing.T) {
 		{"explore --for soon", `--for "soon": want a time such as`},
 		{"explore --workers -1", "--workers -1: want 1 to 1024, or 0"},
 		{"explore --workers 1000000", "--workers 1000000: want 1 to 1024, or 0"},
-		{"explore --shard 3/2", "I/N"},
-		{"explore --shard 0/2", "I/N"},
-		{"explore --shard half", "I/N"},
-		{"explore --shard 1/10001", "N up to 10000"},
-		{"exhaust --shard 1/1000000000", "N up to 10000"},
 		{"explore now", "unknown command"},
 		{"exhaust --servers 4", "2 to 3"},
 		{"exhaust --resources 0", "1 to 2"},
@@ -161,7 +134,6 @@ func TestSearchesRefuseWrongFlags(t *testing.T) {
 		{"ablate --from-policy none", "no switches"},
 		{"ablate --to-policy mine", "--to-policy"},
 		{"ablate --seeds 0", "at least 1"},
-		{"report merge", "usage"},
 	} {
 		_, err := call(t, strings.Fields(c.line)...)
 		if code := exitCodeOf(err); code != exitUsage && !strings.HasPrefix(err.Error(), "unknown command") || !strings.Contains(err.Error(), c.says) {
@@ -171,17 +143,12 @@ func TestSearchesRefuseWrongFlags(t *testing.T) {
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
 		t.Errorf("they left %v, error %v", left, err)
 	}
-	for _, file := range []string{"absent.json", "."} {
-		if _, err := call(t, "report", "merge", file); exitCodeOf(err) != exitNotRun {
-			t.Errorf("merge %s: %v", file, err)
-		}
-	}
 }
 
 // The command line in a report must repeat the search. The test parses it with the program itself.
 func TestTheReproducingCommandIsTheSearch(t *testing.T) {
 	spec := reports.SearchSpec{Policy: "upstream-1.37", Changes: []string{"Knowledge.KeepLastGood=true", "Routing.Attempts=3"}, From: "v1.35.4", To: "v1.36.3", Servers: 5, Resources: 4, Requests: 9}
-	c := reports.Campaign{Spec: spec, Method: reports.MethodRandom, FirstSeed: 12, Wanted: 345, Of: 3, Shards: []reports.Shard{{Index: 2}}, Strict: true}
+	c := reports.Campaign{Spec: spec, Method: reports.MethodRandom, FirstSeed: 12, Wanted: 345, Strict: true}
 	words := strings.Fields(c.Command())
 	command, rest, err := newRoot().Find(words[1:])
 	if err != nil || command.Name() != "explore" {
@@ -191,11 +158,11 @@ func TestTheReproducingCommandIsTheSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, name := range []string{"policy", "from", "to", "servers", "resources", "requests", "first", "seeds", "shard", "strict", "change"} {
+	for _, name := range []string{"policy", "from", "to", "servers", "resources", "requests", "first", "seeds", "strict", "change"} {
 		got[name] = command.Flag(name).Value.String()
 	}
 	want := map[string]string{
-		"policy": "upstream-1.37", "from": "v1.35.4", "to": "v1.36.3", "servers": "5", "resources": "4", "requests": "9", "first": "12", "seeds": "345", "shard": "2/3",
+		"policy": "upstream-1.37", "from": "v1.35.4", "to": "v1.36.3", "servers": "5", "resources": "4", "requests": "9", "first": "12", "seeds": "345",
 		"strict": "true", "change": "[Knowledge.KeepLastGood=true,Routing.Attempts=3]",
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -67,7 +67,6 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 		{"explore --backend moon", `--backend "moon": want sim or local`},
 		{"explore --subject reference", "--subject means nothing with --backend sim: the simulator searches a --policy"},
 		{"explore --backend local --policy reference", "--policy means nothing with --backend local: real servers have a --subject"},
-		{"explore --backend local --shard 1/2", "--shard means nothing with --backend local"},
 		{"explore --backend local --versions v1.36.3", "--versions: want at least two different versions"},
 		{"explore --backend local --versions v1.36.3,v1.99.0", "v1.99.0"},
 		{"explore --backend local --subject mine", `--subject "mine": the backend local has builtin, reference, none`},
@@ -77,9 +76,7 @@ func TestWrongUsageIsSaidPlainly(t *testing.T) {
 		{"explore --backend local --servers 0", "--servers 0: a cluster of real servers is kept"},
 		{"explore --backend local --servers 64", "--servers 64: campaign needs 0 to 63 on the backend local"},
 		{"replay nosuch.json --backend moon", `--backend "moon": want sim, local or kind`},
-		{"replay nosuch.json --as-scenario x --out here", "--as-scenario prints the plan for real servers and runs nothing"},
 		{"replay nosuch.json --backend kind --etcd v3.6.8", "--etcd means nothing with --backend kind"},
-		{"report merge --nosuch", "'skewproof report merge --help' shows the flags"},
 		{"--nosuch", "'skewproof --help' shows the flags"},
 	} {
 		_, err := call(t, strings.Fields(c.line)...)

@@ -31,39 +31,6 @@ func heldRelease(t *testing.T, body []byte) (url string, asked *atomic.Int32, re
 	return url, asked, release
 }
 
-func TestTwoGoroutinesFetchOnce(t *testing.T) {
-	needLinux(t)
-	url, asked, release := heldRelease(t, script(KubeAPIServer, testVersion))
-	dir := t.TempDir()
-	origins := make(chan Origin, 2)
-	errs := make(chan error, 2)
-	texts := []*lines{{}, {}}
-	for i := range 2 {
-		go func() {
-			s := &Store{Dir: dir, KubernetesURL: url, Go: noGo, Progress: texts[i]}
-			b, err := s.Get(t.Context(), KubeAPIServer, testVersion)
-			origins <- b.Origin
-			errs <- err
-		}()
-	}
-	select {
-	case <-texts[0].has(": waiting for "):
-	case <-texts[1].has(": waiting for "):
-	case <-t.Context().Done():
-	}
-	release()
-	got := map[Origin]int{}
-	for range 2 {
-		got[<-origins]++
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
-	}
-	if asked.Load() != 1 || got[OriginDownload] != 1 || got[OriginCache] != 1 {
-		t.Errorf("it was asked for %d times, origins %v; want one download and one hit", asked.Load(), got)
-	}
-}
-
 func TestTwoProcessesFetchOnce(t *testing.T) {
 	needLinux(t)
 	url, asked, release := heldRelease(t, script(KubeAPIServer, testVersion))

@@ -95,7 +95,7 @@ type Campaign struct {
 
 	earlier      uint64 // schedules of earlier parts, which all counts include
 	done         uint64
-	real         reports.RealCampaign // its counts, clusters, gaps and withdrawn violations so far
+	real         reports.RealCampaign // its counts, clusters and gaps so far
 	took, resets time.Duration        // of the schedules that were carried out
 	alone        time.Duration        // of the schedules that were repeated alone
 	growth       []reports.GrowthPoint
@@ -139,8 +139,7 @@ func New(o Options, start Opener) (*Campaign, error) {
 	c := &Campaign{Options: o, start: start, chooser: chooser, reached: Coverage{}, tally: search.NewTally(spec),
 		known: map[int]uint64{}, seen: map[reports.ViolationKind]bool{}}
 	if o.Earlier != nil {
-		c.Earlier = c.reconsider(o.Earlier)
-		c.resume(c.Earlier)
+		c.resume(o.Earlier)
 	}
 	probe, err := chooser.of(chooser.next)
 	if err != nil {

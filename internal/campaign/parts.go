@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,15 +9,19 @@ import (
 	"time"
 
 	"github.com/skewproof/skewproof/reports"
-	"github.com/skewproof/skewproof/sim"
 	"github.com/skewproof/skewproof/sim/search"
 )
 
-// CheckEarlier returns an error that says why a campaign cannot be continued.
-func CheckEarlier(c *reports.Campaign) error {
+// CheckEarlier returns an error that says why skewproof of a version cannot continue a campaign.
+// Another version may make other schedules from the same seeds, and judge them by other invariants
+// and findings.
+func CheckEarlier(c *reports.Campaign, version string) error {
 	switch {
 	case c.Real == nil:
 		return fmt.Errorf("it is a search in the simulator; only a campaign on real servers can be continued")
+	case c.SkewproofVersion != version:
+		return fmt.Errorf("it is of skewproof %s, and this is %s; begin another campaign, with --first %d", c.SkewproofVersion, version,
+			c.Real.NextSeed)
 	case c.Real.NextSeed <= c.FirstSeed && c.Schedules > 0:
 		return fmt.Errorf("its next seed is %d and its first seed is %d: the file was altered", c.Real.NextSeed, c.FirstSeed)
 	}
@@ -55,17 +60,13 @@ func (c *Campaign) resume(e *reports.Campaign) {
 // unconfirmed is a NEW violation of an earlier part that ended before it had repeated it. An error
 // says why it cannot be repeated.
 func (c *Campaign) unconfirmed(f reports.CampaignFinding) (*newFinding, error) {
-	repro, err := reproOf(f)
-	if err != nil {
-		return nil, err
+	var repro search.Repro
+	if err := json.Unmarshal(f.Repro, &repro); err != nil {
+		return nil, fmt.Errorf("read the repro file of seed %d from %s: %w", f.Seed, reports.CampaignJSON, err)
 	}
 	s, err := c.chooser.of(f.Seed)
 	if err != nil {
 		return nil, err
-	}
-	shown := sim.CaseOf(s.plan, c.Spec.QPS)
-	if story, _ := search.Story(&shown); !slices.Equal(story, f.Story) {
-		return nil, fmt.Errorf("this version of skewproof makes another schedule from the seed; 'skewproof replay %s --backend local' repeats the old one", f.File)
 	}
 	return &newFinding{
 		Violation: search.Violation{ViolationKind: f.ViolationKind, Signature: repro.Signature, Sentence: f.Sentence, Cause: repro.Cause},

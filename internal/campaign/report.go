@@ -14,19 +14,18 @@ import (
 // report makes the document of the campaign, its earlier parts included.
 func (c *Campaign) report(complete bool) *reports.Campaign {
 	last := len(c.Versions) - 1
-	var parts []reports.Shard
+	var parts []reports.Part
 	if c.Earlier != nil {
-		parts = slices.Clone(c.Earlier.Shards)
+		parts = slices.Clone(c.Earlier.Parts)
 	}
-	parts = append(parts, reports.Shard{
-		Index: len(parts) + 1, Schedules: c.done - c.earlier, ElapsedSeconds: c.explored.Round(time.Millisecond).Seconds(), Workers: 1,
-		Machine:          c.Machine,
-		SkewproofVersion: c.Version,
+	parts = append(parts, reports.Part{
+		Schedules: c.done - c.earlier, ElapsedSeconds: c.explored.Round(time.Millisecond).Seconds(), Workers: 1,
+		Machine: c.Machine,
 	})
 	doc := &reports.Campaign{
 		TypeMeta: reports.OfKind(reports.CampaignKind), SkewproofVersion: c.Version, Method: reports.MethodReal,
 		Spec:      reports.SearchSpec{Policy: c.Spec.Subject, From: c.Versions[0], To: c.Versions[last], Servers: c.Spec.Servers},
-		FirstSeed: max(c.First, 1), Of: len(parts), Shards: parts, Strict: c.Judging.Strict, Complete: complete,
+		FirstSeed: max(c.First, 1), Parts: parts, Strict: c.Judging.Strict, Complete: complete,
 	}
 	if c.Seeds > 0 {
 		doc.Wanted = c.earlier + c.Seeds
@@ -34,8 +33,8 @@ func (c *Campaign) report(complete bool) *reports.Campaign {
 	if len(c.Versions) > 2 {
 		doc.Spec.Versions = c.Versions
 	}
-	c.tally.FillReal(doc)
-	doc.Growth = c.growth
+	c.tally.Fill(doc)
+	doc.Growth, doc.Reached = c.growth, nil // real servers do not show the states of the simulator
 	real := c.real
 	real.Subject, real.Versions, real.Controllers, real.QPS, real.Environment = c.Spec.Subject, c.Versions, c.Controllers, c.Spec.QPS, c.Environment
 	real.Coverage, real.Axes, real.NextSeed, real.Gaps = c.reached.Report(), axes(), c.chooser.next, slices.Clone(c.real.Gaps)

@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,26 +15,7 @@ import (
 )
 
 // twoServers is a kubeconfig of two servers. Neither of them runs.
-const twoServers = `apiVersion: v1
-kind: Config
-clusters:
-- {name: a, cluster: {server: 'https://127.0.0.1:1'}}
-- {name: b, cluster: {server: 'https://127.0.0.1:2'}}
-users:
-- {name: me, user: {token: secret}}
-contexts:
-- {name: a, context: {cluster: a, user: me}}
-- {name: b, context: {cluster: b, user: me}}
-`
-
-func kubeconfig(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(path, []byte(twoServers), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+const twoServers = "../cluster/existing/testdata/two-servers.yaml"
 
 func override(t *testing.T, word string) binaries.Overrides {
 	t.Helper()
@@ -48,11 +28,10 @@ func override(t *testing.T, word string) binaries.Overrides {
 
 // Every error in a Spec is found before anything is fetched or started, and is wrong usage.
 func TestWhatAPlanRefuses(t *testing.T) {
-	file := kubeconfig(t)
 	on := func(backend string, change func(*Spec)) Spec {
 		s := Spec{Scenario: "quiet", Backend: backend}
 		if backend == "existing" {
-			s.Kubeconfig = file
+			s.Kubeconfig = twoServers
 		}
 		change(&s)
 		return s
@@ -98,7 +77,7 @@ func TestWhatAPlanRefuses(t *testing.T) {
 		"--at 4: quiet has the steps 1 to 3":                           on("kind", func(s *Spec) { s.Keep, s.At = true, new(4) }),
 		"--etcd means nothing with --backend kind: the node":           on("kind", func(s *Spec) { s.Etcd = "v3.6.8" }),
 		"runs on local, sim only, because the kubelet":                 on("kind", func(s *Spec) { s.Scenario = "expired-serving-certificate" }),
-		"--kubeconfig is for --backend existing":                       on("local", func(s *Spec) { s.Kubeconfig = file }),
+		"--kubeconfig is for --backend existing":                       on("local", func(s *Spec) { s.Kubeconfig = twoServers }),
 		"--contexts is for --backend existing":                         on("", func(s *Spec) { s.Contexts = []string{"a"} }),
 		"--backend existing needs --kubeconfig":                        {Scenario: "quiet", Backend: "existing"},
 		"--subject \"none\": the backend existing has":                 on("existing", func(s *Spec) { s.Subject = "none" }),
@@ -154,7 +133,6 @@ func TestTheDryRunShowsWhereTheClusterIsHeld(t *testing.T) {
 // A Plan has every default filled in, so that its command line repeats it even if the defaults
 // change later.
 func TestAPlanKnowsItsDefaults(t *testing.T) {
-	file := kubeconfig(t)
 	for want, s := range map[string]Spec{
 		"skewproof run quiet --backend local --subject builtin --from v1.36.3 --to v1.37.1 --etcd " + binaries.DefaultEtcd +
 			" --servers 3 --qps 240 --seed 1": {Scenario: "quiet"},
@@ -180,14 +158,14 @@ func TestAPlanKnowsItsDefaults(t *testing.T) {
 			t.Errorf("planned again, %s gives %v", want, err)
 		}
 	}
-	p, err := Spec{Scenario: "quiet", Backend: "existing", Kubeconfig: file}.Plan()
+	p, err := Spec{Scenario: "quiet", Backend: "existing", Kubeconfig: twoServers}.Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.Spec.QPS != GentleQPS || p.Spec.Servers != 2 || p.Spec.Subject != SubjectExternal {
 		t.Errorf("servers that run already: %+v", p.Spec)
 	}
-	if want := "skewproof run quiet --backend existing --kubeconfig " + file + " --contexts a,b --qps 60 --seed 1"; reproduced(t, p) != want {
+	if want := "skewproof run quiet --backend existing --kubeconfig " + twoServers + " --contexts a,b --qps 60 --seed 1"; reproduced(t, p) != want {
 		t.Errorf("repeated by %s, want %s", reproduced(t, p), want)
 	}
 }
@@ -242,6 +220,10 @@ func TestBinariesOfTheEnvironment(t *testing.T) {
 // This can be tested without any process: every backend that starts its own servers shows what it
 // would start, and starts nothing.
 func TestDryRunsStartNothing(t *testing.T) {
+	existing, err := Spec{Scenario: "quiet", Backend: "existing", Kubeconfig: twoServers}.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(t.TempDir())
 	for backend, want := range map[string]string{"local": "kube-apiserver a, v1.36.3, on host a", "kind": "kind: Cluster", "sim": "a, v1.36.3, with upstream-1.36"} {
 		p, err := Spec{Scenario: "rolling-upgrade", Backend: backend}.Plan()
@@ -253,11 +235,7 @@ func TestDryRunsStartNothing(t *testing.T) {
 			t.Errorf("%s: error %v:\n%s", backend, err, &out)
 		}
 	}
-	p, err := Spec{Scenario: "quiet", Backend: "existing", Kubeconfig: kubeconfig(t)}.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.DryRun(t.Context(), os.Stderr); err == nil || !strings.Contains(err.Error(), "--dry-run means nothing") {
+	if err := existing.DryRun(t.Context(), os.Stderr); err == nil || !strings.Contains(err.Error(), "--dry-run means nothing") {
 		t.Errorf("a dry run of servers that run already: %v", err)
 	}
 	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {

@@ -34,6 +34,21 @@ func Expected(plan scenario.Plan) time.Duration {
 	return takes
 }
 
+// Limit is how long a run of the plan may take before it is ended. It is generous, because servers
+// are ready within seconds, but not always on a loaded machine.
+func Limit(plan scenario.Plan) time.Duration {
+	limit := 5 * time.Minute
+	for _, s := range plan.Steps {
+		limit += 2 * s.For
+		switch s.Action {
+		case scenario.Start, scenario.Stop, scenario.Restart, scenario.Replace, scenario.Sweep, scenario.StartControllers,
+			scenario.StopControllers:
+			limit += 20 * time.Second
+		}
+	}
+	return limit
+}
+
 // Preview is for a person who starts a run whose servers are not there yet. It prints what the run
 // will do and about how long each part takes, carries out the same run in the simulator, and shows
 // its summary. It does nothing if all programs are there, or if the backend needs none. An error

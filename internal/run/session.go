@@ -150,12 +150,12 @@ func (s *Session) CarryOut(ctx context.Context, p *Plan, dir Dir) (ScheduleResul
 	if err := json.NewEncoder(s.ask).Encode(request); err != nil {
 		return ScheduleResult{}, fmt.Errorf("ask the session for a schedule: %w", err)
 	}
-	limited, cancel := context.WithTimeout(ctx, scheduleLimit(p.Schedule))
+	limited, cancel := context.WithTimeout(ctx, Limit(p.Schedule))
 	defer cancel()
 	defer context.AfterFunc(limited, s.end)()
 	result, err := s.next()
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		err = fmt.Errorf("it took more than %s", scheduleLimit(p.Schedule))
+		err = fmt.Errorf("it took more than %s", Limit(p.Schedule))
 	}
 	return result, err
 }
@@ -166,16 +166,6 @@ func (s *Session) next() (r ScheduleResult, err error) {
 		err = errors.New("it ended without an answer")
 	}
 	return r, err
-}
-
-// scheduleLimit is the time after which the session is ended during a schedule. It is long, because
-// the machine may be loaded.
-func scheduleLimit(p scenario.Plan) time.Duration {
-	limit := 5 * time.Minute
-	for _, s := range p.Steps {
-		limit += 2*s.For + 20*time.Second
-	}
-	return limit
 }
 
 // Close ends the cluster. It returns when no process of the cluster runs any more.

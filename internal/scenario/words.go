@@ -98,38 +98,3 @@ func actions() []string {
 	slices.Sort(all)
 	return all
 }
-
-// NextWords returns the words that can follow the words of a step, for a shell that completes them.
-// servers and versions are those that the step can name.
-func NextWords(words, servers, versions []string) (next []string) {
-	if len(words) == 0 {
-		return actions()
-	}
-	action, rest := Action(words[0]), words[1:]
-	if slices.Contains(fault.Kinds(), fault.Kind(action)) {
-		action, rest = Inject, words
-	}
-	form := strings.Fields(strings.NewReplacer("[", "", "]", "").Replace(forms[action]))
-	if len(rest) >= len(form) {
-		return nil
-	}
-	switch form[len(rest)] {
-	case "SERVER":
-		return servers
-	case "VERSION":
-		return versions
-	case "FROM":
-		return slices.Concat(servers, []string{fault.Client})
-	case "TO":
-		return slices.Concat(servers, []string{fault.Etcd})
-	case "PATH":
-		return []string{"/api", "/apis"}
-	case string(fault.BreaksOff):
-		return []string{string(fault.BreaksOff), string(fault.CutShort)}
-	case "KIND":
-		for _, kind := range fault.Kinds() {
-			next = append(next, string(kind))
-		}
-	}
-	return next
-}

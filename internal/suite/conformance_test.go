@@ -1,7 +1,6 @@
 package suite
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,13 +15,13 @@ import (
 )
 
 // casesOf returns the cases of a suite.
-func casesOf(t *testing.T, c Conformance) (of, controls []*Case, unproven []reports.Unproven) {
+func casesOf(t *testing.T, c Conformance) (of, controls []*testCase, unproven []reports.Unproven) {
 	t.Helper()
-	cases, unproven, err := c.Cases()
+	cases, unproven, err := c.cases()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := slices.IndexFunc(cases, func(k *Case) bool { return k.Control != nil })
+	first := slices.IndexFunc(cases, func(k *testCase) bool { return k.Control != nil })
 	if first < 0 {
 		return cases, nil, unproven
 	}
@@ -31,27 +30,6 @@ func casesOf(t *testing.T, c Conformance) (of, controls []*Case, unproven []repo
 
 // on is a suite on a backend.
 func on(backend string) Conformance { return Conformance{Spec: run.Spec{Backend: backend}} }
-
-// twoServers writes a kubeconfig of two servers. Neither of them runs.
-func twoServers(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	err := os.WriteFile(path, []byte(`apiVersion: v1
-kind: Config
-clusters:
-- {name: a, cluster: {server: 'https://127.0.0.1:1'}}
-- {name: b, cluster: {server: 'https://127.0.0.1:2'}}
-users:
-- {name: me, user: {token: secret}}
-contexts:
-- {name: a, context: {cluster: a, user: me}}
-- {name: b, context: {cluster: b, user: me}}
-`), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
 	for words, want := range map[string]string{
@@ -71,12 +49,11 @@ func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
 		var c Conformance
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		c.Register(flags)
-		flags.StringVar(&c.Labels, "labels", "", "")
 		flags.IntVar(&c.Parallel, "parallel", 1, "")
 		if err := flags.Parse(strings.Fields(words)); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := c.Cases(); err == nil || run.KindOf(err) != run.KindUsage || !strings.Contains(err.Error(), want) {
+		if _, _, err := c.cases(); err == nil || run.KindOf(err) != run.KindUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that says %q", words, err, want)
 		}
 	}
@@ -180,7 +157,7 @@ func TestFewControlsShowAsMuch(t *testing.T) {
 		if len(missing) < 6 {
 			t.Errorf("%s: control runs show only %v", backend, missing)
 		}
-		slices.SortStableFunc(few, func(a, b *Case) int { return int(a.Limit - b.Limit) })
+		slices.SortStableFunc(few, func(a, b *testCase) int { return int(a.Limit - b.Limit) })
 		for _, k := range few {
 			more := false
 			for _, s := range k.shows() {
@@ -203,7 +180,7 @@ func TestFewControlsShowAsMuch(t *testing.T) {
 // Servers of another owner cannot be made to fail. So the control runs use the simulator, and only
 // scenarios that can run on such servers.
 func TestControlsOfExistingServersRunInTheSimulator(t *testing.T) {
-	c := Conformance{Spec: run.Spec{Backend: scenario.BackendExisting, Kubeconfig: twoServers(t)}, Labels: "openapi || nopeer-profile"}
+	c := Conformance{Spec: run.Spec{Backend: scenario.BackendExisting, Kubeconfig: "../cluster/existing/testdata/two-servers.yaml"}, Labels: "openapi || nopeer-profile"}
 	if _, controls, unproven := casesOf(t, c); len(controls) != 0 || len(unproven) != 2 {
 		t.Errorf("%d control runs, unproven %+v: the simulator has no OpenAPI, and plants no defect", len(controls), unproven)
 	}
@@ -261,7 +238,7 @@ func TestWhatLabelsChoose(t *testing.T) {
 
 func TestWhatIsExpected(t *testing.T) {
 	said := func(c Conformance) string {
-		cases, _, err := c.Cases()
+		cases, _, err := c.cases()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,26 +4,10 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/skewproof/skewproof/internal/binaries"
 	"github.com/skewproof/skewproof/internal/scenario"
 )
-
-// limitOf is how long a run of the plan may take before it is ended. It is generous, because
-// servers are ready within seconds, but not always on a loaded machine.
-func limitOf(plan scenario.Plan) time.Duration {
-	limit := 5 * time.Minute
-	for _, s := range plan.Steps {
-		limit += 2 * s.For
-		switch s.Action {
-		case scenario.Start, scenario.Stop, scenario.Restart, scenario.Replace, scenario.Sweep, scenario.StartControllers,
-			scenario.StopControllers:
-			limit += 20 * time.Second
-		}
-	}
-	return limit
-}
 
 // These are the needs of a run, as docs/conformance.md says. A run in the simulator needs a
 // processor, and little memory.

@@ -39,12 +39,12 @@ const (
 // the rest of a sandbox, but a kind cluster is left behind ('skewproof kind-clean' removes it).
 const (
 	shutdownGrace     = 30 * time.Second
-	KindShutdownGrace = 3 * time.Minute // the longest
+	kindShutdownGrace = 3 * time.Minute // the longest
 )
 
 func shutdownGraceOf(s run.Spec) time.Duration {
 	if s.Backend == scenario.BackendKind {
-		return KindShutdownGrace
+		return kindShutdownGrace
 	}
 	return shutdownGrace
 }
@@ -192,7 +192,7 @@ type task struct {
 func taskOf(p *run.Plan, out string) task {
 	spec := p.Spec
 	spec.Out = out
-	return task{spec, limitOf(p.Schedule)}
+	return task{spec, run.Limit(p.Schedule)}
 }
 
 // carryOutAll carries out tasks, up to parallel at a time (a value below 1 means 1). It begins them

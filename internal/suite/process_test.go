@@ -146,7 +146,7 @@ func TestARunThatHangsIsEnded(t *testing.T) {
 func TestARunKeepsTheThreadThatStartedIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, done := hanging(t, ctx, "hangs")
+	done := hanging(t, ctx, "hangs")
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	kept := false
@@ -162,20 +162,20 @@ func TestARunKeepsTheThreadThatStartedIt(t *testing.T) {
 }
 
 // hanging begins a run that hangs until ctx ends, and returns when the run hangs.
-func hanging(t *testing.T, ctx context.Context, what string) (dir string, done <-chan Finished) {
+func hanging(t *testing.T, ctx context.Context, what string) (done <-chan Finished) {
 	t.Helper()
 	return begun(t, what, func(self string, spec run.Spec) Finished { return carryOut(ctx, self, task{spec, time.Minute}) })
 }
 
 // begun carries out a run, and returns when the run says that it has begun.
-func begun(t *testing.T, what string, carryOut func(self string, spec run.Spec) Finished) (dir string, done <-chan Finished) {
+func begun(t *testing.T, what string, carryOut func(self string, spec run.Spec) Finished) (done <-chan Finished) {
 	t.Helper()
 	t.Setenv(actVariable, what)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir = filepath.Join(t.TempDir(), "quiet")
+	dir := filepath.Join(t.TempDir(), "quiet")
 	over := make(chan Finished, 1)
 	go func() { over <- carryOut(self, run.Spec{Scenario: "quiet", Out: dir}) }()
 	for _, err := os.Stat(dir + ".begun"); err != nil; _, err = os.Stat(dir + ".begun") {
@@ -185,28 +185,14 @@ func begun(t *testing.T, what string, carryOut func(self string, spec run.Spec) 
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return dir, over
-}
-
-// An interrupted run gets a signal, and time to clean up.
-func TestAnInterruptedRunIsEnded(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	dir, done := hanging(t, ctx, "hangs")
-	cancel()
-	if f := <-done; f.Problem != "interrupted before there was a verdict" {
-		t.Errorf("the problem is %q", f.Problem)
-	}
-	if _, err := os.Stat(dir + ".tidied"); err != nil {
-		t.Errorf("it was not given the time to tidy up: %v", err)
-	}
+	return over
 }
 
 // A run that was judged does not count as interrupted, even if it got the signal before it ended.
 func TestARunThatWasJudgedCounts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, done := hanging(t, ctx, "gets the signal to end when it is over")
+	done := hanging(t, ctx, "gets the signal to end when it is over")
 	cancel()
 	if f := <-done; f.Code != codeInconclusive || f.Problem != "" || f.Report == nil {
 		t.Errorf("exit code %d, problem %q, report %v", f.Code, f.Problem, f.Report != nil)
@@ -219,14 +205,14 @@ func TestAReportOfAFirstPart(t *testing.T) {
 	const what = "leaves a report of its first part"
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, done := hanging(t, ctx, what)
+	done := hanging(t, ctx, what)
 	cancel()
 	if f := <-done; !f.Stopped || f.Problem != interrupted || f.Report != nil {
 		t.Errorf("the suite was ended: %+v", f)
 	}
 	limited, tooLong := context.WithCancel(t.Context()) // ends when the run has begun, however long that takes
 	defer tooLong()
-	_, done = begun(t, what, func(self string, spec run.Spec) Finished {
+	done = begun(t, what, func(self string, spec run.Spec) Finished {
 		return processUntil(limited, t.Context(), self, time.Second, spec)
 	})
 	tooLong()
@@ -270,7 +256,7 @@ func TestWhatAScenarioComesTo(t *testing.T) {
 		"hung with a verdict: fail": {Finished{Code: -1, Problem: "not over", Report: report(failed, core("NoLoop", failed))}, reports.ResultFailed, "violated"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := Case{Outcome: Outcome{Scenario: &reports.ConformanceScenario{}}}
+			k := testCase{Scenario: &reports.ConformanceScenario{}}
 			s := k.Scenario
 			k.finish(c.run)
 			if s.Core.Result != c.want || !strings.Contains(s.Core.Reason, c.reason) {
@@ -319,7 +305,7 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := reports.ControlRun{MustViolate: []string{"NoFalseNotFound", "Converges"}}
-			(&Case{Outcome: Outcome{Control: &run}}).finish(c.run)
+			(&testCase{Control: &run}).finish(c.run)
 			if run.Result != c.want || (run.Reason == "") != (c.want == reports.ResultPassed) {
 				t.Errorf("%s (%s), want %s", run.Result, run.Reason, c.want)
 			}
@@ -329,7 +315,7 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 
 // If a run is killed, its kind cluster is not removed.
 func TestARunOnKindHasTimeToRemoveItsCluster(t *testing.T) {
-	for backend, want := range map[string]time.Duration{"local": shutdownGrace, "": shutdownGrace, "kind": KindShutdownGrace} {
+	for backend, want := range map[string]time.Duration{"local": shutdownGrace, "": shutdownGrace, "kind": kindShutdownGrace} {
 		if got := shutdownGraceOf(run.Spec{Backend: backend}); got != want {
 			t.Errorf("%s: %s to end, want %s", backend, got, want)
 		}

@@ -23,17 +23,14 @@ type Ablation struct {
 	there, back []string
 }
 
-// Ablate prepares the comparison of a spec's policy with another policy. ShrinkRuns is not used,
-// and shards are an error.
+// Ablate prepares the comparison of a spec's policy with another policy. ShrinkRuns is not
+// used.
 func Ablate(spec Spec, to string, o Options) (*Ablation, error) {
 	a := &Ablation{from: spec, to: spec, options: o}
 	a.to.Policy, a.to.Changes = to, nil
 	a.options.ShrinkRuns = -1
-	switch {
-	case o.Seeds == 0:
+	if o.Seeds == 0 {
 		return nil, errors.New("--seeds 0: want at least 1")
-	case o.Shards > 1:
-		return nil, errors.New("an ablation cannot be sharded")
 	}
 	if _, err := Explore(spec, a.options); err != nil {
 		return nil, err

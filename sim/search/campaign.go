@@ -18,16 +18,13 @@ import (
 type Options struct {
 	// First is the first seed; 0 is 1.
 	First uint64
-	// Seeds is the number of schedules, over all shards; 0: as many as there is time for.
+	// Seeds is the number of schedules; 0: as many as there is time for.
 	Seeds uint64
 	// For is the duration; 0: until Seeds are run. Either Seeds or For must be set.
 	For time.Duration
 	// Workers is the number of schedules that run at once, at most [MaxWorkers]; 0 is the number of
 	// processors.
 	Workers int
-	// Shard of Shards, counted from 1, is the part to search: every Shards-th seed. There are at
-	// most [reports.MaxShards]. 0 of 0 is everything.
-	Shard, Shards int
 	// Strict makes extended invariants count like core ones.
 	Strict bool
 	// Findings explain violations; nil: the findings of the repository about this policy.
@@ -56,15 +53,13 @@ func (o Options) check() error {
 		return fmt.Errorf("--for %s: want more than 0", o.For)
 	case o.Workers < 0 || o.Workers > MaxWorkers:
 		return fmt.Errorf("--workers %d: want 1 to %d, or 0 for one for each processor", o.Workers, MaxWorkers)
-	case o.Shards < 0 || o.Shard < 0 || o.Shard > o.Shards || o.Shards > 0 && o.Shard == 0 || o.Shards > reports.MaxShards:
-		return fmt.Errorf("--shard %d/%d: want I/N, such as 1/8, with I from 1 to N, and N up to %d", o.Shard, o.Shards, reports.MaxShards)
 	}
 	return nil
 }
 
 // withDefaults replaces zero values by the defaults.
 func (o Options) withDefaults() Options {
-	o.First, o.Shard, o.Shards = max(o.First, 1), max(o.Shard, 1), max(o.Shards, 1)
+	o.First = max(o.First, 1)
 	if o.Workers == 0 {
 		o.Workers = min(runtime.GOMAXPROCS(0), MaxWorkers)
 	}
@@ -125,34 +120,18 @@ func newSearch(spec Spec, o Options, method reports.Method, source func() source
 // that no seed is left out.
 const batch = 16
 
-// claim returns the places of the next schedules to run, counted within this shard.
+// claim returns the seeds of the next schedules to run: from the first one to before the last one.
 func (s *Search) claim(ctx context.Context) (from, to uint64, ok bool) {
 	if ctx.Err() != nil || !s.ends.IsZero() && time.Now().After(s.ends) {
 		return 0, 0, false
 	}
-	from = (s.claimed.Add(1) - 1) * batch
+	o := s.options
+	from = o.First + (s.claimed.Add(1)-1)*batch
 	to = from + batch
-	if s.options.Seeds > 0 {
-		to = min(to, s.share())
+	if o.Seeds > 0 {
+		to = min(to, o.First+o.Seeds)
 	}
 	return from, to, from < to
-}
-
-// share is the number of schedules that this shard runs.
-func (s *Search) share() uint64 {
-	o := s.options
-	return (o.Seeds + uint64(o.Shards) - uint64(o.Shard)) / uint64(o.Shards)
-}
-
-// seed returns the seed at a place of this shard.
-func (s *Search) seed(place uint64) uint64 {
-	o := s.options
-	return o.First + place*uint64(o.Shards) + uint64(o.Shard-1)
-}
-
-// place returns the place of a seed in this shard.
-func (s *Search) place(seed uint64) uint64 {
-	return (seed - s.options.First) / uint64(s.options.Shards)
 }
 
 // Run runs the schedules, judges them by every invariant, and shrinks one violation of each
@@ -183,12 +162,12 @@ func (s *Search) campaign(elapsed time.Duration) *reports.Campaign {
 	c := &reports.Campaign{
 		TypeMeta: reports.OfKind(reports.CampaignKind), SkewproofVersion: o.Version, Spec: reports.SearchSpec(s.spec),
 		Method: s.method, Scope: s.scope,
-		FirstSeed: o.First, Wanted: o.Seeds, Of: o.Shards, Strict: o.Strict,
-		Shards: []reports.Shard{{
-			Index: o.Shard, Schedules: n.schedules, ElapsedSeconds: float64(elapsed.Milliseconds()) / 1000, Workers: o.Workers, Machine: o.Machine,
+		FirstSeed: o.First, Wanted: o.Seeds, Strict: o.Strict,
+		Parts: []reports.Part{{
+			Schedules: n.schedules, ElapsedSeconds: float64(elapsed.Milliseconds()) / 1000, Workers: o.Workers, Machine: o.Machine,
 		}},
-		Complete: o.Seeds > 0 && n.schedules == s.share() || o.Seeds == 0 && elapsed >= o.For,
+		Complete: o.Seeds > 0 && n.schedules == o.Seeds || o.Seeds == 0 && elapsed >= o.For,
 	}
-	n.fill(c)
+	n.Fill(c)
 	return c
 }

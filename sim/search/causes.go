@@ -231,22 +231,22 @@ func (r *remover) search() (sets [][]string, smallest bool, err error) {
 	if removed, err := r.removes(all); err != nil || !removed {
 		return nil, false, err
 	}
-	set, err := r.reduce(all)
+	set, err := leaveOut(all, r.removes)
 	return [][]string{r.named(set)}, len(set) == 3, err
 }
 
-// reduce leaves out changes as long as the remaining ones remove the violation: first half of them,
-// then a quarter, and at last one by one.
-func (r *remover) reduce(set []int) ([]int, error) {
+// leaveOut leaves out of a set what it can do without: first half of it, then a quarter, and at
+// last one by one, until nothing more can be left out.
+func leaveOut(set []int, enough func([]int) (bool, error)) ([]int, error) {
 	for size := (len(set) + 1) / 2; size > 0; {
 		smaller := false
-		for from := 0; from < len(set) && !r.ended(); {
+		for from := 0; from < len(set); {
 			rest := slices.Delete(slices.Clone(set), from, min(from+size, len(set)))
-			removed, err := r.removes(rest)
+			is, err := enough(rest)
 			if err != nil {
 				return nil, err
 			}
-			if removed {
+			if is {
 				set, smaller = rest, true
 			} else {
 				from += size
@@ -254,9 +254,6 @@ func (r *remover) reduce(set []int) ([]int, error) {
 		}
 		if !smaller || size > 1 {
 			size /= 2
-		}
-		if r.ended() {
-			break
 		}
 	}
 	return set, nil

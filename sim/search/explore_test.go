@@ -52,31 +52,11 @@ func TestPanicsWithoutEndEndASearch(t *testing.T) {
 	}
 }
 
-// A shard that does not check itself proves less than a search in one process.
-func TestEveryShardChecksItself(t *testing.T) {
-	for first := range uint64(3) {
-		for shards := 1; shards <= 100; shards++ {
-			for shard := 1; shard <= shards; shard++ {
-				s := &Search{options: Options{First: first, Shard: shard, Shards: shards}}
-				checks := 0
-				for place := range uint64(2 * checkEvery) {
-					if s.sampled(s.seed(place)) {
-						checks++
-					}
-				}
-				if checks != 2 {
-					t.Errorf("shard %d of %d from seed %d: %d checks of %d schedules, want 2", shard, shards, first, checks, 2*checkEvery)
-				}
-			}
-		}
-	}
-}
-
 // deterministic removes the fields that depend on a clock.
 func deterministic(t *testing.T, c *reports.Campaign) string {
 	t.Helper()
 	copied := *c
-	copied.Shards, copied.ElapsedSeconds, copied.SchedulesPerSecond = nil, 0, 0
+	copied.Parts, copied.ElapsedSeconds, copied.SchedulesPerSecond = nil, 0, 0
 	body, err := json.Marshal(&copied)
 	if err != nil {
 		t.Fatal(err)
@@ -242,8 +222,7 @@ func TestATimeEndsASearch(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for name, o := range map[string]Options{
-		"no end": {}, "workers": {Seeds: 1, Workers: -1}, "too many workers": {Seeds: 1, Workers: MaxWorkers + 1}, "shard 0": {Seeds: 1, Shards: 3}, "shard 4 of 3": {Seeds: 1, Shard: 4, Shards: 3},
-		"too many shards": {Seeds: 1, Shard: 1, Shards: reports.MaxShards + 1}, "time": {For: -1, Seeds: 1},
+		"no end": {}, "workers": {Seeds: 1, Workers: -1}, "too many workers": {Seeds: 1, Workers: MaxWorkers + 1}, "time": {For: -1, Seeds: 1},
 	} {
 		if _, err := Explore(specOf("reference", 3), o); err == nil {
 			t.Errorf("%s: accepted", name)

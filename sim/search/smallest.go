@@ -31,7 +31,7 @@ type Smallest struct {
 }
 
 // NewSmallest prepares the search, over scenarios and over as many schedules as the options say.
-// ShrinkRuns and Findings are not used, and shards are an error.
+// ShrinkRuns and Findings are not used.
 func NewSmallest(spec Spec, to string, o Options, scenarios []scenario.Scenario) (*Smallest, error) {
 	a, err := Ablate(spec, to, o)
 	if err != nil {
@@ -225,22 +225,7 @@ func (s *Smallest) toAdd(ctx context.Context, set []int, at int) ([]int, error) 
 	if best != nil {
 		return best, nil
 	}
-	for size := (len(rest) + 1) / 2; size > 0; { // as in remover.reduce
-		for from := 0; from < len(rest); {
-			less := slices.Delete(slices.Clone(rest), from, min(from+size, len(rest)))
-			removed, err := removes(less)
-			if err != nil {
-				return nil, err
-			}
-			if removed {
-				rest = less
-			} else {
-				from += size
-			}
-		}
-		size /= 2
-	}
-	return rest, nil
+	return leaveOut(rest, removes)
 }
 
 // probing is the number of schedules that are run to compare several changes.

@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"maps"
-	"math/bits"
 	"slices"
 
 	"github.com/skewproof/skewproof/internal/invariant"
@@ -11,35 +10,20 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// Tally has the counted results of schedules: of a worker, of all workers, of shards, or of
-// schedules on real servers.
+// Tally has the counted results of schedules: of a worker, of all workers, or of schedules on real
+// servers.
 type Tally struct {
-	schedules      uint64
-	reached        []reports.Reach          // by state
-	invariants     []reports.InvariantCount // in the order of the catalogue
-	traces, shapes sketch
-	grown          []grown // by the number of bits of the place of a schedule in its shard
-	found          map[reports.ViolationKind]*finding
-	troubles       map[string]*reports.Trouble
-	checks         reports.SelfChecks
-}
-
-// grown counts the schedules at places with the same number of bits: 0, 1, 2 to 3, 4 to 7, and so
-// on.
-type grown struct {
-	schedules      uint64
-	traces, shapes sketch
-}
-
-// finding is a violation, with the seed of a schedule that shows it.
-type finding struct {
-	reports.CampaignFinding
-	shownBy uint64
+	schedules  uint64
+	reached    []reports.Reach          // by state
+	invariants []reports.InvariantCount // in the order of the catalogue
+	found      map[reports.ViolationKind]*reports.CampaignFinding
+	troubles   map[string]*reports.Trouble
+	checks     reports.SelfChecks
 }
 
 // NewTally returns an empty Tally.
 func NewTally(spec Spec) *Tally {
-	n := &Tally{found: map[reports.ViolationKind]*finding{}, troubles: map[string]*reports.Trouble{}}
+	n := &Tally{found: map[reports.ViolationKind]*reports.CampaignFinding{}, troubles: map[string]*reports.Trouble{}}
 	impossible := spec.impossible()
 	for _, state := range sim.States() {
 		n.reached = append(n.reached, reports.Reach{State: state.String(), Impossible: impossible[state]})
@@ -54,15 +38,9 @@ func NewTally(spec Spec) *Tally {
 	return n
 }
 
-// run counts a schedule that was run, and its place in its shard.
-func (n *Tally) run(r *sim.Result, place uint64) {
+// run counts a schedule that was run.
+func (n *Tally) run(r *sim.Result) {
 	n.schedules++
-	g := n.grownAt(bits.Len64(place))
-	g.schedules++
-	g.traces.Add(r.Hash)
-	g.shapes.Add(r.Shape)
-	n.traces.Add(r.Hash)
-	n.shapes.Add(r.Shape)
 	for state := range n.reached {
 		if r.Reached.Has(sim.State(state)) {
 			n.reached[state].Schedules++
@@ -70,28 +48,13 @@ func (n *Tally) run(r *sim.Result, place uint64) {
 	}
 }
 
-func (n *Tally) grownAt(size int) *grown {
-	for len(n.grown) <= size {
-		n.grown = append(n.grown, grown{})
-	}
-	return &n.grown[size]
-}
-
-// growth says how the counts of the only shard of a campaign grew. Its findings are complete.
-func (n *Tally) growth(c *reports.Campaign) (points []reports.GrowthPoint) {
-	var sum grown
-	for size, g := range n.grown {
-		if g.schedules == 0 {
-			continue
-		}
-		sum.schedules += g.schedules
-		sum.traces.Merge(g.traces)
-		sum.shapes.Merge(g.shapes)
-		point := reports.GrowthPoint{
-			Schedules: sum.schedules, Traces: min(sum.traces.Count(), sum.schedules), Shapes: min(sum.shapes.Count(), sum.schedules),
-		}
+// growth says how many kinds the first schedules found: the first 1, 2, 4, 8, … of all. The counts
+// and the findings of the campaign are complete.
+func growth(c *reports.Campaign) (points []reports.GrowthPoint) {
+	for n := uint64(1); n < 2*c.Schedules; n *= 2 {
+		point := reports.GrowthPoint{Schedules: min(n, c.Schedules)}
 		for _, f := range c.Findings {
-			if bits.Len64((f.Seed-c.FirstSeed)/uint64(c.Of)) <= size {
+			if f.Seed-c.FirstSeed < n || n >= c.Schedules {
 				point.Kinds++
 			}
 		}
@@ -145,7 +108,7 @@ func (n *Tally) judge(seed uint64, verdicts []invariant.Verdict, violations []Vi
 			}
 		}
 		if !seen[v.ViolationKind] {
-			n.addFinding(finding{f, seed})
+			n.addFinding(f)
 		}
 		seen[v.ViolationKind] = true
 	}
@@ -180,7 +143,7 @@ func earlier(a, b uint64) uint64 {
 	return min(a, b)
 }
 
-// add adds the counts of another worker or shard.
+// add adds the counts of another worker.
 func (n *Tally) add(o *Tally) {
 	n.schedules += o.schedules
 	for i, r := range o.reached {
@@ -193,17 +156,9 @@ func (n *Tally) add(o *Tally) {
 			mine.Requests[j].Violated += r.Violated
 		}
 	}
-	n.traces.Merge(o.traces)
-	n.shapes.Merge(o.shapes)
-	for size, theirs := range o.grown {
-		mine := n.grownAt(size)
-		mine.schedules += theirs.schedules
-		mine.traces.Merge(theirs.traces)
-		mine.shapes.Merge(theirs.shapes)
-	}
 	c, d := &n.checks, o.checks
 	c.Repeated, c.Differed, c.FirstDiffered = c.Repeated+d.Repeated, c.Differed+d.Differed, earlier(c.FirstDiffered, d.FirstDiffered)
-	for _, f := range o.found { // the order does not matter, because the smallest is kept
+	for _, f := range o.found { // the order does not matter
 		n.addFinding(*f)
 	}
 	for _, x := range o.troubles { // the order does not matter
@@ -211,27 +166,18 @@ func (n *Tally) add(o *Tally) {
 	}
 }
 
-// addFinding adds the schedules of a finding, and keeps the smaller of the two schedules.
-func (n *Tally) addFinding(f finding) {
+// addFinding adds the schedules of a finding, and keeps the example with the smaller seed.
+func (n *Tally) addFinding(f reports.CampaignFinding) {
 	mine := n.found[f.ViolationKind]
 	if mine == nil {
 		n.found[f.ViolationKind] = &f
 		return
 	}
-	schedules, seed := mine.Schedules+f.Schedules, min(mine.Seed, f.Seed)
-	if f.smallerThan(mine) {
+	schedules := mine.Schedules + f.Schedules
+	if f.Seed < mine.Seed {
 		*mine = f
 	}
-	mine.Schedules, mine.Seed = schedules, seed
-}
-
-// smallerThan reports whether the schedule of a finding is smaller than that of another. A finding
-// without a repro counts as the largest.
-func (f *finding) smallerThan(o *finding) bool {
-	if (f.Repro == nil) != (o.Repro == nil) {
-		return f.Repro != nil
-	}
-	return cmp.Or(cmp.Compare(f.Disturbances, o.Disturbances), cmp.Compare(len(f.Story), len(o.Story)), cmp.Compare(f.shownBy, o.shownBy)) < 0
+	mine.Schedules = schedules
 }
 
 func (n *Tally) addTrouble(x reports.Trouble) {
@@ -243,25 +189,23 @@ func (n *Tally) addTrouble(x reports.Trouble) {
 	mine.Schedules, mine.Seed = mine.Schedules+x.Schedules, min(mine.Seed, x.Seed)
 }
 
-// fill writes the counts into a campaign, which already has its shards.
-func (n *Tally) fill(c *reports.Campaign) {
-	c.Schedules, c.ElapsedSeconds, c.SchedulesPerSecond = n.schedules, 0, 0
-	for _, s := range c.Shards {
-		c.ElapsedSeconds = max(c.ElapsedSeconds, s.ElapsedSeconds)
-		if s.ElapsedSeconds > 0 {
-			c.SchedulesPerSecond += float64(s.Schedules) / s.ElapsedSeconds
-		}
+// Fill writes the counts into a campaign, which already has its parts.
+func (n *Tally) Fill(c *reports.Campaign) {
+	c.Schedules = n.schedules
+	for _, part := range c.Parts {
+		c.ElapsedSeconds += part.ElapsedSeconds
 	}
-	c.Traces, c.Shapes = min(n.traces.Count(), n.schedules), min(n.shapes.Count(), n.schedules)
-	c.TracesSketch, c.ShapesSketch = n.traces.bytes(), n.shapes.bytes()
+	if c.ElapsedSeconds > 0 {
+		c.SchedulesPerSecond = float64(c.Schedules) / c.ElapsedSeconds
+	}
 	c.PassedOn, c.Checks = n.reached[sim.ReachedProxied].Schedules, n.checks
 	c.Reached, c.Invariants = n.reached, n.invariants
 	c.Findings = make([]reports.CampaignFinding, 0, len(n.found))
 	for _, f := range n.found { // the order does not matter
-		c.Findings = append(c.Findings, f.CampaignFinding)
+		c.Findings = append(c.Findings, *f)
 	}
 	slices.SortFunc(c.Findings, func(a, b reports.CampaignFinding) int { return a.Compare(b) })
-	c.Growth = n.growth(c)
+	c.Growth = growth(c)
 	c.Troubles = nil
 	for _, text := range slices.Sorted(maps.Keys(n.troubles)) {
 		c.Troubles = append(c.Troubles, *n.troubles[text])
@@ -269,36 +213,16 @@ func (n *Tally) fill(c *reports.Campaign) {
 	slices.SortStableFunc(c.Troubles, func(a, b reports.Trouble) int { return cmp.Compare(a.Seed, b.Seed) })
 }
 
-// FillReal writes the counts into a campaign on real servers, which already has its shards: its
-// parts, which ran one after the other. Real servers show neither the states of the simulator nor
-// traces.
-func (n *Tally) FillReal(c *reports.Campaign) {
-	n.fill(c)
-	c.Reached = nil
-	c.ElapsedSeconds, c.SchedulesPerSecond = 0, 0
-	for _, part := range c.Shards {
-		c.ElapsedSeconds += part.ElapsedSeconds
-	}
-	if c.ElapsedSeconds > 0 {
-		c.SchedulesPerSecond = float64(c.Schedules) / c.ElapsedSeconds
-	}
-}
-
 // TallyOf returns the tally with which a campaign was filled.
 func TallyOf(c *reports.Campaign) *Tally {
 	n := NewTally(Spec(c.Spec))
-	o := &Tally{
-		schedules: c.Schedules, reached: c.Reached, invariants: c.Invariants, traces: sketch(c.TracesSketch),
-		shapes: sketch(c.ShapesSketch),
-		checks: c.Checks, found: map[reports.ViolationKind]*finding{}, troubles: map[string]*reports.Trouble{},
+	n.add(&Tally{schedules: c.Schedules, reached: c.Reached, invariants: c.Invariants, checks: c.Checks})
+	for _, f := range c.Findings {
+		n.addFinding(f)
 	}
-	for i := range c.Findings {
-		o.found[c.Findings[i].ViolationKind] = &finding{c.Findings[i], c.Findings[i].Seed}
+	for _, x := range c.Troubles {
+		n.addTrouble(x)
 	}
-	for i := range c.Troubles {
-		o.troubles[c.Troubles[i].Sentence] = &c.Troubles[i]
-	}
-	n.add(o)
 	n.reached[sim.ReachedProxied].Schedules = c.PassedOn // a campaign on real servers has only this state
 	return n
 }

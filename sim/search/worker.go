@@ -11,8 +11,7 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// checkEvery says that one in so many schedules is run twice. It is a prime, so that each shard has
-// its share of these schedules.
+// checkEvery says that one in so many schedules is run twice.
 const checkEvery = 101
 
 // sampled reports whether the schedule of a seed is one of these.
@@ -49,11 +48,11 @@ func (w *worker) run(ctx context.Context) {
 		if !ok {
 			return
 		}
-		for place := from; place < to; place++ {
+		for seed := from; seed < to; seed++ {
 			if w.panics == mostPanics {
 				return
 			}
-			w.one(w.search.seed(place))
+			w.one(seed)
 		}
 	}
 }
@@ -78,7 +77,7 @@ func (w *worker) one(seed uint64) {
 	verdicts := invariant.Judge(result.History)
 	found := Violations(w.search.options.Findings, verdicts)
 	w.note(func(n *Tally) {
-		n.run(result, w.search.place(seed))
+		n.run(result)
 		if sampled {
 			n.repeated(seed, differs)
 		}
@@ -117,7 +116,6 @@ type Progress struct {
 	Schedules uint64        // schedules so far
 	Wanted    uint64        // all schedules to run; 0 if the search is limited by time
 	Elapsed   time.Duration // since the start
-	Traces    uint64        // distinct ones, estimated
 	States    int           // interesting states reached so far
 	OfStates  int           // interesting states that are possible
 	Core      int           // signatures of violations of core invariants
@@ -136,16 +134,13 @@ func (p Progress) String() string {
 	if p.Wanted > 0 {
 		count += " of " + strconv.FormatUint(p.Wanted, 10)
 	}
-	return fmt.Sprintf("%s schedules, %.0f/s, %d distinct traces, %d of %d states, violations of %d kinds (and %d beyond the KEP)",
-		count, float64(p.Schedules)/max(p.Elapsed.Seconds(), 0.001), p.Traces, p.States, p.OfStates, p.Core, p.Extended)
+	return fmt.Sprintf("%s schedules, %.0f/s, %d of %d states, violations of %d kinds (and %d beyond the KEP)",
+		count, float64(p.Schedules)/max(p.Elapsed.Seconds(), 0.001), p.States, p.OfStates, p.Core, p.Extended)
 }
 
 func (s *Search) progress() Progress {
 	n := s.total()
-	p := Progress{Schedules: n.schedules, Elapsed: time.Since(s.began), Traces: min(n.traces.Count(), n.schedules)}
-	if s.options.Seeds > 0 {
-		p.Wanted = s.share()
-	}
+	p := Progress{Schedules: n.schedules, Wanted: s.options.Seeds, Elapsed: time.Since(s.began)}
 	for _, r := range n.reached {
 		if r.Schedules > 0 {
 			p.States++

@@ -142,22 +142,6 @@ func TestAStopThatIsInterruptedKillsNothing(t *testing.T) {
 	}
 }
 
-func TestStopGivesUpOnAProcessThatWillNotEnd(t *testing.T) {
-	p := stubborn(t)
-	s, _ := serverOf(t)
-	i := incarnate(s, p)
-	s.StopTimeout = 100 * time.Millisecond
-	if err := s.terminate(t.Context(), i, ""); err == nil || !strings.Contains(err.Error(), "still running after 100ms") {
-		t.Errorf("got %v", err)
-	}
-	s.StopTimeout = time.Minute
-	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.terminate(cancelled, i, ""); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
-}
-
 func TestKillEndsAPausedServer(t *testing.T) {
 	s, r := serverOf(t)
 	i := incarnate(s, shell(t, "exec sleep 1000"))

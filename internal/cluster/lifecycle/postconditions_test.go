@@ -77,7 +77,7 @@ func TestEveryCallInEveryState(t *testing.T) {
 	for state, reach := range bring {
 		for call, do := range calls {
 			if state == "paused" && (call == "stop" || call == "replace") {
-				continue // TestStopGivesUpOnAProcessThatWillNotEnd tests these calls
+				continue // TestAStopThatIsInterruptedKillsNothing tests these calls
 			}
 			t.Run(state+", "+call, func(t *testing.T) {
 				t.Parallel()

@@ -98,8 +98,6 @@ func TestPageOfASearch(t *testing.T) {
 	}
 	found := explored.Run(t.Context())
 	found.ElapsedSeconds, found.SchedulesPerSecond = 10, 6
-	for i := range found.Shards {
-		found.Shards[i].ElapsedSeconds, found.Shards[i].Workers = 10, 2
-	}
+	found.Parts[0].ElapsedSeconds, found.Parts[0].Workers = 10, 2
 	hold(t, "search", func(w io.Writer) error { return reports.WriteCampaignHTML(w, found) })
 }
