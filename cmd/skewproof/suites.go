@@ -53,6 +53,7 @@ Labels are those of 'skewproof list -o json', families and names, in Ginkgo's la
 	show(cmd.Flags(), "seed", strconv.Itoa(run.DefaultSeed))
 	registerOwn(cmd.Flags(), &s.Spec, "local and kind only")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the command line of each run, and start nothing")
+	cmd.Flags().StringVar(&s.Labels, "labels", "", "which scenarios, by labels")
 	registerParallel(cmd.Flags(), &s.Parallel)
 	return cmd
 }

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -16,36 +17,43 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// testCase is one run of a conformance suite: of a scenario, or of a scenario on a subject on which
-// it must fail.
-type testCase struct {
+// Case is one run of a conformance suite: of a scenario, or of a scenario on a subject on which it
+// must fail.
+type Case struct {
 	// Name is "FAMILY SCENARIO", or "negative control SCENARIO on SUBJECT". It is stable.
 	Name string
-	Spec run.Spec
+	// Labels are the labels by which Ginkgo may choose the case.
+	Labels []string
+	Spec   run.Spec
 	// Limit is the longest time that the run may take.
 	Limit time.Duration
-	// One of Scenario and Control is set. It is the result of the case.
-	Scenario *reports.ConformanceScenario
-	Control  *reports.ControlRun
-	// Subject is whose proxy the run tested, as the servers said; empty if nothing was judged.
-	Subject string
-	// Interrupted is true if the run was ended because the suite was ended.
-	Interrupted bool
-	// Log is the log file of the run's process. It is empty if there is none.
-	Log string
+	Outcome
 
 	plan   *run.Plan // nil if the case is refused
 	dir    string    // relative to the directory of the suite
 	wanted bool      // chosen by labels
 }
 
-// labelControl marks control runs.
-const labelControl = "control"
+// Outcome is the result of a case, as data, because several processes may run the cases of a suite.
+// One of Scenario and Control is set.
+type Outcome struct {
+	Scenario *reports.ConformanceScenario `json:"scenario,omitempty"`
+	Control  *reports.ControlRun          `json:"control,omitempty"`
+	// Subject is whose proxy the run tested, as the servers said; empty if nothing was judged.
+	Subject string `json:"subject,omitempty"`
+	// Interrupted is true if the run was ended because the suite was ended.
+	Interrupted bool `json:"interrupted,omitempty"`
+	// Log is the log file of the run's process. It is empty if there is none.
+	Log string `json:"log,omitempty"`
+}
 
-// cases checks the suite and returns its cases: the scenarios, then their control runs, in the
+// LabelControl marks control runs.
+const LabelControl = "control"
+
+// Cases checks the suite and returns its cases: the scenarios, then their control runs, in the
 // order of the catalogue. It also returns the scenarios that have no control run, each with the
 // reason.
-func (c *Conformance) cases() (cases []*testCase, unproven []reports.Unproven, err error) {
+func (c *Conformance) Cases() (cases []*Case, unproven []reports.Unproven, err error) {
 	chosen, err := Choose(c.Labels)
 	if err != nil {
 		return nil, nil, err
@@ -57,7 +65,7 @@ func (c *Conformance) cases() (cases []*testCase, unproven []reports.Unproven, e
 	if err != nil { // Choose has already checked the labels
 		return nil, nil, err
 	}
-	var controls []*testCase
+	var controls []*Case
 	for _, s := range chosen {
 		k := c.scenarioCase(s)
 		cases = append(cases, k)
@@ -68,7 +76,7 @@ func (c *Conformance) cases() (cases []*testCase, unproven []reports.Unproven, e
 		case why != "":
 			unproven = append(unproven, reports.Unproven{Scenario: s.Name, Reason: why})
 		default:
-			control.wanted = chooses(append(labels(s), labelControl)) // "!control" does not choose it
+			control.wanted = chooses(control.Labels) // "!control" does not choose it
 			controls = append(controls, control)
 		}
 	}
@@ -94,8 +102,9 @@ func (c *Conformance) specOf(s scenario.Scenario) run.Spec {
 	return spec
 }
 
-func (c *Conformance) scenarioCase(s scenario.Scenario) *testCase {
-	k := &testCase{Name: string(s.Family) + " " + s.Name, Spec: c.specOf(s), dir: filepath.Join("scenarios", s.Name), wanted: true}
+func (c *Conformance) scenarioCase(s scenario.Scenario) *Case {
+	k := &Case{Name: string(s.Family) + " " + s.Name, Labels: labels(s), Spec: c.specOf(s), dir: filepath.Join("scenarios", s.Name),
+		wanted: true}
 	k.Scenario = &reports.ConformanceScenario{Name: s.Name, Family: string(s.Family), Happens: s.Happens}
 	k.refuse(reports.ResultSkipped, reports.NotReached)
 	plan, err := k.Spec.Plan()
@@ -116,7 +125,7 @@ func (c *Conformance) scenarioCase(s scenario.Scenario) *testCase {
 }
 
 // controlCase returns the control run of a scenario, or why it has none.
-func (c *Conformance) controlCase(s scenario.Scenario) (k *testCase, why string) {
+func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
 	subject := s.Control.Subject
 	switch {
 	case subject == "" && s.Control.Defect == "":
@@ -139,8 +148,8 @@ func (c *Conformance) controlCase(s scenario.Scenario) (k *testCase, why string)
 	if err != nil {
 		return nil, "it is not for this backend or pair of versions: " + err.Error()
 	}
-	k = &testCase{
-		Name: "negative control " + s.Name + " on " + subject, Spec: spec,
+	k = &Case{
+		Name: "negative control " + s.Name + " on " + subject, Labels: append([]string{LabelControl}, labels(s)...), Spec: spec,
 		plan: plan, Limit: run.Limit(plan.Schedule), dir: filepath.Join(reports.ControlDir, s.Name),
 	}
 	k.Control = &reports.ControlRun{
@@ -155,7 +164,7 @@ func (c *Conformance) controlCase(s scenario.Scenario) (k *testCase, why string)
 type shows struct{ subject, invariant string }
 
 // shows lists what the control run of a case has to show.
-func (k *testCase) shows() (all []shows) {
+func (k *Case) shows() (all []shows) {
 	for _, i := range k.Control.MustViolate {
 		all = append(all, shows{k.Control.Subject, i})
 	}
@@ -164,39 +173,50 @@ func (k *testCase) shows() (all []shows) {
 
 // quickest returns the quickest control run for each pair of a subject and an invariant that must
 // be violated on it. One run may be the quickest for several pairs.
-func quickest(controls []*testCase) []*testCase {
-	shown, best := map[shows]bool{}, map[*testCase]bool{}
-	for _, k := range slices.SortedStableFunc(slices.Values(controls), func(a, b *testCase) int { return cmp.Compare(a.Limit, b.Limit) }) {
+func quickest(controls []*Case) []*Case {
+	shown, best := map[shows]bool{}, map[*Case]bool{}
+	for _, k := range slices.SortedStableFunc(slices.Values(controls), func(a, b *Case) int { return cmp.Compare(a.Limit, b.Limit) }) {
 		for _, s := range k.shows() {
 			if !shown[s] {
 				shown[s], best[k] = true, true
 			}
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(controls), func(k *testCase) bool { return !best[k] })
+	return slices.DeleteFunc(slices.Clone(controls), func(k *Case) bool { return !best[k] })
 }
 
 // refuse gives a scenario a result in both profiles, with one reason.
-func (k *testCase) refuse(result reports.Result, reason string) {
+func (k *Case) refuse(result reports.Result, reason string) {
 	k.Scenario.Core = reports.ProfileResult{Result: result, Reason: reason}
 	k.Scenario.Extended = k.Scenario.Core
 }
 
 // notReached reports whether nothing is known about the case because it was not run.
-func (k *testCase) notReached() bool {
+func (k *Case) notReached() bool {
 	return k.Scenario != nil && k.Scenario.Core.Reason == reports.NotReached || k.Control != nil && k.Control.Reason == reports.NotReached
 }
 
 // task is the run of the case. out is the directory of the suite.
-func (k *testCase) task(out string) task {
+func (k *Case) task(out string) task {
 	spec := k.Spec
 	spec.Out = filepath.Join(out, k.dir)
 	k.Log = spec.Out + ".log"
 	return task{spec, k.Limit}
 }
 
+// CarryOut carries out the case, unless it is refused. A refused case already has a result that
+// says why. program is skewproof, and out the directory of the suite.
+func (k *Case) CarryOut(ctx context.Context, program, out string) {
+	if k.plan == nil {
+		return
+	}
+	if f := carryOut(ctx, program, k.task(out)); f.Begun {
+		k.finish(f)
+	}
+}
+
 // finish stores the result of the run.
-func (k *testCase) finish(f Finished) {
+func (k *Case) finish(f Finished) {
 	k.Interrupted = f.Problem == interrupted
 	c := k.carriedOut()
 	c.Directory, c.DurationSeconds = k.dir, reports.SecondsOf(f.Took)
@@ -212,7 +232,7 @@ func (k *testCase) finish(f Finished) {
 }
 
 // carriedOut is the part of the outcome that says where the run was carried out.
-func (k *testCase) carriedOut() *reports.CarriedOut {
+func (k *Case) carriedOut() *reports.CarriedOut {
 	if k.Scenario != nil {
 		return &k.Scenario.CarriedOut
 	}
@@ -220,7 +240,7 @@ func (k *testCase) carriedOut() *reports.CarriedOut {
 }
 
 // finishScenario stores the result of the run of a scenario.
-func (k *testCase) finishScenario(f Finished) {
+func (k *Case) finishScenario(f Finished) {
 	s := k.Scenario
 	switch {
 	case f.Code == codeUsage: // because of the servers' versions, which are known only now; there is no directory
@@ -287,9 +307,14 @@ func finishControl(c *reports.ControlRun, f Finished) {
 	}
 }
 
+// Took is how long the run took. It is 0 if there was no run.
+func (k *Case) Took() time.Duration {
+	return time.Duration(float64(k.carriedOut().DurationSeconds) * float64(time.Second))
+}
+
 // Result returns the result of the case, and says in a sentence for people why it did not pass, or
 // that a control failed as it must. The sentence is empty if a scenario passed.
-func (k *testCase) Result() (reports.Result, string) {
+func (k *Case) Result() (reports.Result, string) {
 	if k.Interrupted {
 		name := "the " + k.Name
 		if k.Scenario != nil {

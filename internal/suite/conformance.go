@@ -66,7 +66,7 @@ func (c *Controls) Set(s string) error {
 // Type is the text that the help shows.
 func (*Controls) Type() string { return "each|few" }
 
-// Register declares the flags of the suite.
+// Register declares the flags for all commands that run the suite.
 func (c *Conformance) Register(flags *pflag.FlagSet) {
 	s := &c.Spec
 	flags.StringVar(&s.Backend, "backend", scenario.BackendLocal,
@@ -76,7 +76,6 @@ func (c *Conformance) Register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.To, "to", "", "the newer kube-apiserver version, as in 'skewproof run'")
 	flags.IntVar(&s.Servers, "servers", 0, "number of kube-apiservers (default: what 'skewproof run' takes, or more where a scenario needs more)")
 	RegisterExisting(flags, s)
-	flags.StringVar(&c.Labels, "labels", "", "which scenarios, by labels")
 	flags.Var(&c.Controls, "controls", "negative controls: one for each scenario (each), or only the quickest for each invariant (few)")
 	flags.BoolVar(&s.Strict, "strict", false, "let invariants beyond the KEP count as well")
 	RegisterKnown(flags, &s.Known)
@@ -182,11 +181,11 @@ func (c *Conformance) tested() string {
 // of the catalogue. When ctx ends, Run ends the active runs and begins no others. The report says
 // so.
 func (c *Conformance) Run(ctx context.Context) (reports.ConformanceReport, error) {
-	cases, unproven, err := c.cases()
+	cases, unproven, err := c.Cases()
 	if err != nil {
 		return reports.ConformanceReport{}, err
 	}
-	if err := c.prepareCases(ctx, cases); err != nil {
+	if err := c.PrepareCases(ctx, cases); err != nil {
 		return reports.ConformanceReport{}, err
 	}
 	fmt.Fprintln(c.Console.Out, c.expected(cases))
@@ -206,15 +205,15 @@ func (c *Conformance) Run(ctx context.Context) (reports.ConformanceReport, error
 			k.finish(f)
 		}
 		result, why := k.Result()
-		fmt.Fprintf(c.Console.Progress, "%d of %d: %s, %.0f s: %s\n", i+1, len(cases), k.Name, k.carriedOut().DurationSeconds, cmp.Or(why, string(result)))
+		fmt.Fprintf(c.Console.Progress, "%d of %d: %s, %.0f s: %s\n", i+1, len(cases), k.Name, k.Took().Seconds(), cmp.Or(why, string(result)))
 	}
-	return c.conclude(cases, unproven, began)
+	return c.Conclude(cases, unproven, began, true)
 }
 
 // DryRun prints which runs the suite would carry out, with the command line of each. It starts
 // nothing and makes no directory.
 func (c *Conformance) DryRun(out io.Writer) error {
-	cases, _, err := c.cases()
+	cases, _, err := c.Cases()
 	if err != nil {
 		return err
 	}
@@ -234,8 +233,8 @@ func (c *Conformance) DryRun(out io.Writer) error {
 	return nil
 }
 
-// prepareCases is [Options.Prepare] for cases.
-func (c *Conformance) prepareCases(ctx context.Context, cases []*testCase) error {
+// PrepareCases is [Options.Prepare] for cases.
+func (c *Conformance) PrepareCases(ctx context.Context, cases []*Case) error {
 	var plans []*run.Plan
 	for _, k := range cases {
 		if k.wanted && k.plan != nil {
@@ -245,10 +244,10 @@ func (c *Conformance) prepareCases(ctx context.Context, cases []*testCase) error
 	return c.Prepare(ctx, "conformance-"+c.Spec.Backend+"-"+c.tested(), plans)
 }
 
-// conclude makes the report from cases that are finished or were not reached, and saves and shows
-// it.
-func (c *Conformance) conclude(cases []*testCase, unproven []reports.Unproven, began time.Time) (reports.ConformanceReport, error) {
-	report := c.report(cases, unproven, began)
+// Conclude makes the report from cases that are finished or were not reached, and saves and shows
+// it. complete is false if the suite was ended early for a reason that no case knows.
+func (c *Conformance) Conclude(cases []*Case, unproven []reports.Unproven, began time.Time, complete bool) (reports.ConformanceReport, error) {
+	report := c.report(cases, unproven, began, complete)
 	junit, err := junitOf(cases, report)
 	if err == nil {
 		err = reports.SaveConformance(c.Out, report, junit)
@@ -265,11 +264,11 @@ func RenderConformance(report reports.ConformanceReport, dir string, c run.Conso
 	})
 }
 
-func (c *Conformance) report(cases []*testCase, unproven []reports.Unproven, began time.Time) reports.ConformanceReport {
+func (c *Conformance) report(cases []*Case, unproven []reports.Unproven, began time.Time, complete bool) reports.ConformanceReport {
 	r := reports.ConformanceReport{
 		Metadata: reports.ConformanceMetadata{
 			Made:   reports.NewMade(began, c.Version),
-			Labels: c.Labels, Strict: c.Spec.Strict, Known: c.Spec.Known != "", Complete: true,
+			Labels: c.Labels, Strict: c.Spec.Strict, Known: c.Spec.Known != "", Complete: complete,
 		},
 		Product: c.Product, Reproduce: c.Reproduce, Environment: c.Environment,
 		Scenarios: []reports.ConformanceScenario{},
@@ -309,7 +308,7 @@ var productNames = map[string]string{
 }
 
 // expected says in a line what will run, and about how long that takes on real processes.
-func (c *Conformance) expected(cases []*testCase) string {
+func (c *Conformance) expected(cases []*Case) string {
 	var scenarios, controls int
 	var takes time.Duration
 	for _, k := range cases {

@@ -15,13 +15,13 @@ import (
 )
 
 // casesOf returns the cases of a suite.
-func casesOf(t *testing.T, c Conformance) (of, controls []*testCase, unproven []reports.Unproven) {
+func casesOf(t *testing.T, c Conformance) (of, controls []*Case, unproven []reports.Unproven) {
 	t.Helper()
-	cases, unproven, err := c.cases()
+	cases, unproven, err := c.Cases()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := slices.IndexFunc(cases, func(k *testCase) bool { return k.Control != nil })
+	first := slices.IndexFunc(cases, func(k *Case) bool { return k.Control != nil })
 	if first < 0 {
 		return cases, nil, unproven
 	}
@@ -49,11 +49,12 @@ func TestWrongUsageIsSeenBeforeAnythingRuns(t *testing.T) {
 		var c Conformance
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		c.Register(flags)
+		flags.StringVar(&c.Labels, "labels", "", "")
 		flags.IntVar(&c.Parallel, "parallel", 1, "")
 		if err := flags.Parse(strings.Fields(words)); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := c.cases(); err == nil || run.KindOf(err) != run.KindUsage || !strings.Contains(err.Error(), want) {
+		if _, _, err := c.Cases(); err == nil || run.KindOf(err) != run.KindUsage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that says %q", words, err, want)
 		}
 	}
@@ -157,7 +158,7 @@ func TestFewControlsShowAsMuch(t *testing.T) {
 		if len(missing) < 6 {
 			t.Errorf("%s: control runs show only %v", backend, missing)
 		}
-		slices.SortStableFunc(few, func(a, b *testCase) int { return int(a.Limit - b.Limit) })
+		slices.SortStableFunc(few, func(a, b *Case) int { return int(a.Limit - b.Limit) })
 		for _, k := range few {
 			more := false
 			for _, s := range k.shows() {
@@ -238,7 +239,7 @@ func TestWhatLabelsChoose(t *testing.T) {
 
 func TestWhatIsExpected(t *testing.T) {
 	said := func(c Conformance) string {
-		cases, _, err := c.cases()
+		cases, _, err := c.Cases()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 // its name is that of the scenario. The case [reports.OverallCase] is always there and shows the
 // result of the conformance report, because a suite can prove nothing although no other case fails.
 // With --known, a case passes if findings explain all its violations.
-func junitOf(cases []*testCase, c reports.ConformanceReport) ([]byte, error) {
+func junitOf(cases []*Case, c reports.ConformanceReport) ([]byte, error) {
 	suite := reports.JUnitSuite{
 		Name: "skewproof conformance", Package: "conformance", Time: reports.JUnitSeconds(c.Metadata.DurationSeconds),
 		Timestamp: reports.NewJUnitTime(c.Metadata.StartedAt), Properties: c.Product.Properties(),
@@ -23,7 +23,7 @@ func junitOf(cases []*testCase, c reports.ConformanceReport) ([]byte, error) {
 }
 
 // junit is the test case of a case.
-func (k *testCase) junit() reports.JUnitCase {
+func (k *Case) junit() reports.JUnitCase {
 	result, why := k.Result()
 	t := reports.JUnitCase{Time: reports.JUnitSeconds(k.carriedOut().DurationSeconds), SystemOut: why}
 	t.Classname, t.Name = k.junitName()
@@ -42,7 +42,7 @@ func (k *testCase) junit() reports.JUnitCase {
 }
 
 // junitName is the class and the name of the case.
-func (k *testCase) junitName() (class, name string) {
+func (k *Case) junitName() (class, name string) {
 	if k.Control != nil {
 		return "conformance.control", k.Control.Scenario + " on " + k.Control.Subject
 	}

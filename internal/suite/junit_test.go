@@ -14,15 +14,15 @@ import (
 )
 
 // scenarioThat is a case of the scenario quiet with this result.
-func scenarioThat(result reports.Result, reason string, seconds reports.Seconds) *testCase {
+func scenarioThat(result reports.Result, reason string, seconds reports.Seconds) *Case {
 	s := &reports.ConformanceScenario{Name: "quiet", Family: "upgrades", CarriedOut: reports.CarriedOut{DurationSeconds: seconds}}
-	k := &testCase{Name: "upgrades quiet", dir: "scenarios/quiet", Scenario: s}
+	k := &Case{Name: "upgrades quiet", Labels: []string{"quiet", "smoke"}, dir: "scenarios/quiet", Outcome: Outcome{Scenario: s}}
 	k.refuse(result, reason)
 	return k
 }
 
 // junitSuite is the JUnit file of a suite, read back.
-func junitSuite(t *testing.T, cases []*testCase, c reports.ConformanceReport) reports.JUnitSuite {
+func junitSuite(t *testing.T, cases []*Case, c reports.ConformanceReport) reports.JUnitSuite {
 	t.Helper()
 	content, err := junitOf(cases, c)
 	if err != nil {
@@ -37,13 +37,13 @@ func junitSuite(t *testing.T, cases []*testCase, c reports.ConformanceReport) re
 	return document.Suite
 }
 
-// Names are stable, and the time of a case is the time of its run.
+// Names do not contain labels, and the time of a case is the time of its run.
 func TestJUnitNamesAndTimes(t *testing.T) {
-	control := &testCase{Name: "negative control quiet on none"}
+	control := &Case{Name: "negative control quiet on none", Labels: []string{"control", "quiet"}}
 	control.Control = &reports.ControlRun{
 		Scenario: "quiet", Subject: "none", Result: reports.ResultPassed, CarriedOut: reports.CarriedOut{DurationSeconds: 42},
 	}
-	got := junitSuite(t, []*testCase{scenarioThat(reports.ResultPassed, "", 81.5), control}, reports.ConformanceReport{Result: reports.ResultPassed})
+	got := junitSuite(t, []*Case{scenarioThat(reports.ResultPassed, "", 81.5), control}, reports.ConformanceReport{Result: reports.ResultPassed})
 	var cases []string
 	for _, c := range got.Cases {
 		cases = append(cases, fmt.Sprintf("%s %s %v", c.Classname, c.Name, c.Time))
@@ -64,7 +64,7 @@ func TestJUnitIsNotGreenWhereNothingWasShown(t *testing.T) {
 	lenient.Spec.Known = run.KnownOnly
 	controlled := []reports.ControlRun{{Scenario: "quiet", Subject: "none", Result: reports.ResultPassed}}
 	for name, c := range map[string]struct {
-		only             *testCase
+		only             *Case
 		controls         []reports.ControlRun
 		failures, errors int
 	}{
@@ -84,7 +84,7 @@ func TestJUnitIsNotGreenWhereNothingWasShown(t *testing.T) {
 				Control: reports.ConformanceControl{Runs: c.controls},
 			}
 			report.Conclude()
-			got := junitSuite(t, []*testCase{c.only}, report)
+			got := junitSuite(t, []*Case{c.only}, report)
 			if got.Failures != c.failures || got.Errors != c.errors {
 				t.Errorf("%d failures and %d errors, want %d and %d:\n%+v", got.Failures, got.Errors, c.failures, c.errors, got)
 			}
@@ -101,7 +101,7 @@ func TestJUnitIdentifiesWhatWasTested(t *testing.T) {
 	const hostile = "<b>\x1b\"]]></property>"
 	c := reports.ConformanceReport{Result: reports.ResultPassed}
 	c.Product.Tested = reports.Tested{Label: hostile, Binaries: []history.Binary{{Component: "kube-apiserver", Version: "v1.37.1", Says: hostile, SHA256: "0a1b"}}}
-	got := junitSuite(t, []*testCase{scenarioThat(reports.ResultPassed, "", 1)}, c)
+	got := junitSuite(t, []*Case{scenarioThat(reports.ResultPassed, "", 1)}, c)
 	properties := map[string]string{}
 	for _, p := range got.Properties {
 		properties[p.Name] = p.Value

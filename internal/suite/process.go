@@ -39,12 +39,12 @@ const (
 // the rest of a sandbox, but a kind cluster is left behind ('skewproof kind-clean' removes it).
 const (
 	shutdownGrace     = 30 * time.Second
-	kindShutdownGrace = 3 * time.Minute // the longest
+	KindShutdownGrace = 3 * time.Minute // the longest
 )
 
 func shutdownGraceOf(s run.Spec) time.Duration {
 	if s.Backend == scenario.BackendKind {
-		return kindShutdownGrace
+		return KindShutdownGrace
 	}
 	return shutdownGrace
 }

@@ -256,7 +256,7 @@ func TestWhatAScenarioComesTo(t *testing.T) {
 		"hung with a verdict: fail": {Finished{Code: -1, Problem: "not over", Report: report(failed, core("NoLoop", failed))}, reports.ResultFailed, "violated"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := testCase{Scenario: &reports.ConformanceScenario{}}
+			k := Case{Outcome: Outcome{Scenario: &reports.ConformanceScenario{}}}
 			s := k.Scenario
 			k.finish(c.run)
 			if s.Core.Result != c.want || !strings.Contains(s.Core.Reason, c.reason) {
@@ -305,7 +305,7 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := reports.ControlRun{MustViolate: []string{"NoFalseNotFound", "Converges"}}
-			(&testCase{Control: &run}).finish(c.run)
+			(&Case{Outcome: Outcome{Control: &run}}).finish(c.run)
 			if run.Result != c.want || (run.Reason == "") != (c.want == reports.ResultPassed) {
 				t.Errorf("%s (%s), want %s", run.Result, run.Reason, c.want)
 			}
@@ -315,7 +315,7 @@ func TestWhatAControlRunComesTo(t *testing.T) {
 
 // If a run is killed, its kind cluster is not removed.
 func TestARunOnKindHasTimeToRemoveItsCluster(t *testing.T) {
-	for backend, want := range map[string]time.Duration{"local": shutdownGrace, "": shutdownGrace, "kind": kindShutdownGrace} {
+	for backend, want := range map[string]time.Duration{"local": shutdownGrace, "": shutdownGrace, "kind": KindShutdownGrace} {
 		if got := shutdownGraceOf(run.Spec{Backend: backend}); got != want {
 			t.Errorf("%s: %s to end, want %s", backend, got, want)
 		}
