@@ -91,9 +91,9 @@ func failureSentence(r RunReport, i Invariant) string {
 		}
 	}
 	if largest.answers() {
-		return r.attributedOf(i, answersSentence(r, largest))
+		return r.attributedOf(i, largest, answersSentence(r, largest))
 	}
-	return r.attributedOf(i, fmt.Sprintf("%s was violated %s, for example: %s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence)))
+	return r.attributedOf(i, i.Evidence[0], fmt.Sprintf("%s was violated %s, for example: %s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence)))
 }
 
 // answers reports whether the evidence is only about wrong answers to requests that a server could
@@ -185,13 +185,13 @@ func inconclusiveSentence(r RunReport) string {
 			return sentence(i.Reason)
 		}
 	}
+	if r.Metadata.Error != "" { // the reason of all that was not proved
+		return sentence(invariant.EndedEarly(r.Metadata.Error))
+	}
 	for _, i := range r.Invariants {
 		if i.Outcome == invariant.OutcomeInconclusive && i.matters() && r.Decides(i) {
 			return fmt.Sprintf("the run proves nothing about %s: %s", i.Name, sentence(i.Reason))
 		}
-	}
-	if r.Metadata.Error != "" {
-		return "the run ended early: " + sentence(r.Metadata.Error)
 	}
 	return "nothing was proved either way."
 }
