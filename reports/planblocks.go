@@ -127,7 +127,11 @@ func (p UpgradePlan) firstScreen() []planBlock {
 		}
 		servers = append(servers, code(side.Version)+says)
 	}
-	if asked.Old.Starts && asked.New.Starts {
+	switch {
+	case !asked.Old.Starts || !asked.New.Starts:
+	case len(p.Appears)+len(p.Vanishes) == 0:
+		servers = append(servers, "Nothing to protect: no server lacks what another one serves.")
+	default:
 		servers = append(servers, asked.word()+": "+asked.Sentence)
 	}
 	all = append(all, planBlock{Heading: "Servers and protection", List: proses(servers)})

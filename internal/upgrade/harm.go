@@ -107,7 +107,7 @@ func fieldHarm(p reports.UpgradePlan, flags Flags) reports.PlanHarm {
 		}
 	}
 	if len(names) > 0 {
-		ways = append(ways, "there the feature gates off that differ: "+listed(names, mostGates))
+		ways = append(ways, "these feature gates of "+p.To+", switched off: "+listed(names, mostGates))
 	}
 	h.Prevent = strings.Join(ways, ", or ")
 	return h

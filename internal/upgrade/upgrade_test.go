@@ -207,14 +207,22 @@ func TestUsersAreCurated(t *testing.T) {
 	}
 }
 
-func TestTheSameVersionTwice(t *testing.T) {
-	p := planOf(t, "v1.37.1", "v1.37.1", with(gateOn, peerCA))
-	if len(p.Appears)+len(p.Vanishes) != 0 || !strings.Contains(p.Sentence, "no server lacks") {
-		t.Errorf("%+v", p)
-	}
-	for _, f := range p.Findings {
-		if f.Harms {
-			t.Errorf("finding %d applies, although no server lacks anything", f.Number)
+// A plan for two patches that serve the same, or for a change of flags, names no harm, and asks for
+// no freeze.
+func TestVersionsThatServeTheSame(t *testing.T) {
+	for _, to := range []string{"v1.36.3", "v1.36.5"} {
+		for _, flags := range []Flags{{}, with(gateOn, peerCA)} {
+			p := planOf(t, "v1.36.3", to, flags)
+			var text bytes.Buffer
+			if err := reports.WritePlanText(&text, p); err != nil || len(p.Harms) > 0 || regexp.MustCompile("reeze|finding 22").MatchString(text.String()) ||
+				!strings.Contains(text.String(), "Nothing to protect: no server lacks what another one serves.") {
+				t.Errorf("%+v, error %v:\n%s", flags, err, &text)
+			}
+			for _, f := range p.Findings {
+				if f.Harms {
+					t.Errorf("finding %d applies, although no server lacks anything", f.Number)
+				}
+			}
 		}
 	}
 }
