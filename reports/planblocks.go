@@ -264,7 +264,7 @@ func (p UpgradePlan) protection() []planBlock {
 }
 
 // findingBlocks are the defects, grouped by their condition: in brief their numbers, and the titles
-// of those that can delete something under the first condition.
+// of those that can do harm under the first condition.
 func (p UpgradePlan) findingBlocks() (all []planBlock) {
 	const heading = "Known defects that apply"
 	if len(p.Findings) == 0 {
@@ -280,7 +280,7 @@ func (p UpgradePlan) findingBlocks() (all []planBlock) {
 		switch kind := "wrong answers: "; {
 		case first:
 			if f.Harms {
-				kind = "can delete: "
+				kind = "can do harm: "
 			}
 			lines, separator = append(lines, ""), f.Condition+", "+kind
 		case f.Harms != p.Findings[i-1].Harms:

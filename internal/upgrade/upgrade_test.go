@@ -111,6 +111,10 @@ func TestClaims(t *testing.T) {
 		t.Errorf("%d demands, want those of v1.32 and v1.34; %d rehearsals and %d comparisons, and the designs do not mix",
 			len(p.Demands), len(p.Rehearsal), len(p.Comparison))
 	}
+	// finding 47 does harm, but denies no kind
+	if harms := fmt.Sprint(planOf(t, "v1.36.3", "v1.37.1", with(gateOn, peerCA)).Harms); !strings.Contains(harms, "serves, in every upgrade (finding 24), in a partition") {
+		t.Errorf("with the proxy the harms are %s", harms)
+	}
 	for _, pair := range [][2]string{{"v1.36.3", "v1.37.1"}, {"v1.35.4", "v1.36.3"}, {"v1.37.1", "v1.37.1"}} {
 		for _, d := range planOf(t, pair[0], pair[1], Flags{}).Demands {
 			if pair[1] != "v1.37.1" || pair[0] == pair[1] || d.Minor != "v1.37" {
