@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/skewproof/skewproof/internal/invariant"
 )
 
 // A plan is rendered in two steps: into blocks, which are the same for a terminal, Markdown and
@@ -127,12 +129,8 @@ func (p UpgradePlan) firstScreen() []planBlock {
 		}
 		servers = append(servers, code(side.Version)+says)
 	}
-	switch {
-	case !asked.Old.Starts || !asked.New.Starts:
-	case len(p.Appears)+len(p.Vanishes) == 0:
-		servers = append(servers, "Nothing to protect: no server lacks what another one serves.")
-	default:
-		servers = append(servers, asked.word()+": "+asked.Sentence)
+	if outcome, word, said := p.decides(); outcome != invariant.OutcomeFail {
+		servers = append(servers, word+": "+said)
 	}
 	all = append(all, planBlock{Heading: "Servers and protection", List: proses(servers)})
 	for _, h := range p.Harms {
@@ -161,15 +159,25 @@ func (p UpgradePlan) firstScreen() []planBlock {
 	return append(all, planBlock{Heading: "What to do", Ordered: steps})
 }
 
-// word says whether clients are protected.
-func (c PlanProtection) word() string {
-	switch a, b := c.Ways[0].Protected, c.Ways[1].Protected; {
-	case a && b:
-		return "Protected"
-	case a || b:
-		return "Protected in one direction"
+// decides says in a word and a sentence what the flags of the servers decide: whether all start, and
+// whether clients are protected. The outcome gives the colour: fail if a server does not start, and
+// pass if nothing that is known can do harm.
+func (p UpgradePlan) decides() (o invariant.Outcome, word, said string) {
+	c, calm := p.Protection[0], invariant.OutcomeKnown
+	if len(p.Harms) == 0 {
+		calm = invariant.OutcomePass
 	}
-	return "Not protected"
+	switch a, b := c.Ways[0].Protected, c.Ways[1].Protected; {
+	case !c.Old.Starts || !c.New.Starts:
+		return invariant.OutcomeFail, "Does not start", c.Sentence
+	case len(p.Appears)+len(p.Vanishes) == 0:
+		return calm, "Nothing to protect", "No server lacks what another one serves."
+	case a && b:
+		return calm, "Protected", c.Sentence
+	case a || b:
+		return calm, "Protected in one direction", c.Sentence
+	}
+	return calm, "Not protected", c.Sentence
 }
 
 // differences are what appears and vanishes: in brief a list, by group version.

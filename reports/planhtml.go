@@ -1,6 +1,10 @@
 package reports
 
-import "io"
+import (
+	"io"
+
+	"github.com/skewproof/skewproof/internal/invariant"
+)
 
 var (
 	planPage = newPage("plan/", "plan")
@@ -11,8 +15,12 @@ var (
 type planDocument struct {
 	UpgradePlan
 	head
-	// Answer is the first block, Sections are the others, cut at their headings.
+	// Answer is the first block, Sections are the others, cut at their headings. Outcome, Word and
+	// Said are what the flags decide.
 	Answer   planText
+	Outcome  invariant.Outcome
+	Word     string
+	Said     planText
 	Sections []planSection
 }
 
@@ -26,7 +34,8 @@ type planSection struct {
 // WritePlanHTML writes the plan as one self-contained page without scripts, like [WriteHTML].
 func WritePlanHTML(w io.Writer, p UpgradePlan) error {
 	blocks := p.blocks()
-	d := planDocument{UpgradePlan: p, head: planHead, Answer: blocks[0].Text}
+	outcome, word, said := p.decides()
+	d := planDocument{UpgradePlan: p, head: planHead, Answer: blocks[0].Text, Outcome: outcome, Word: word, Said: prose(said)}
 	var folded []planSection
 	for _, block := range blocks[1:] {
 		to := &d.Sections

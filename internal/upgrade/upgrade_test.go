@@ -219,7 +219,7 @@ func TestVersionsThatServeTheSame(t *testing.T) {
 			p := planOf(t, "v1.36.3", to, flags)
 			var text bytes.Buffer
 			if err := reports.WritePlanText(&text, p); err != nil || len(p.Harms) > 0 || regexp.MustCompile("reeze|finding 22").MatchString(text.String()) ||
-				!strings.Contains(text.String(), "Nothing to protect: no server lacks what another one serves.") {
+				!strings.Contains(text.String(), "Nothing to protect: No server lacks what another one serves.") {
 				t.Errorf("%+v, error %v:\n%s", flags, err, &text)
 			}
 			for _, f := range p.Findings {
@@ -227,6 +227,24 @@ func TestVersionsThatServeTheSame(t *testing.T) {
 					t.Errorf("finding %d applies, although no server lacks anything", f.Number)
 				}
 			}
+		}
+	}
+}
+
+// The page begins with what the flags decide.
+func TestThePageBeginsWithTheDecision(t *testing.T) {
+	for _, c := range []struct {
+		to, gates, authority, want string
+	}{
+		{"v1.37.1", "Nosuch=true", "", `fail.*<p class="outcome">Does not start</p>`},
+		{"v1.37.1", "", "", `known.*<p class="outcome">Not protected</p>`},
+		{"v1.37.1", gateOn, peerCA, `known.*<p class="outcome">Protected</p>`},
+		{"v1.36.5", "", "", `pass.*<p class="outcome">Nothing to protect</p>`},
+	} {
+		var page bytes.Buffer
+		err := reports.WritePlanHTML(&page, planOf(t, "v1.36.3", c.to, with(c.gates, c.authority)))
+		if err != nil || !regexp.MustCompile(`(?s)<section class="verdict `+c.want+`.*What can do harm`).Match(page.Bytes()) {
+			t.Errorf("to %s with %s %s: the page does not begin with %s, error %v", c.to, c.gates, c.authority, c.want, err)
 		}
 	}
 }
