@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -234,15 +236,18 @@ seconds after it every server is asked for every resource. At the end all faults
 func newMerge() *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
-		Use:   "merge FILE...",
+		Use:   "merge DIR…",
 		Short: "Put the shards of a search together",
-		Long: `Put the shards of a search together: the files campaign.json that 'skewproof explore --shard I/N' or 'skewproof exhaust
---shard I/N' wrote, all N of them, by the same skewproof with the same flags.`,
-		Example: "  skewproof report merge shard-*/campaign.json --out _out/campaign",
+		Long: `Put the shards of a search together: the directories that 'skewproof explore --shard I/N' or 'skewproof exhaust
+--shard I/N' wrote, all N of them, by the same skewproof with the same flags. Their files campaign.json alone will do.`,
+		Example: "  skewproof report merge shard-* --out _out/campaign",
 		Args:    args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			var parts []*reports.Campaign
 			for _, file := range files {
+				if info, err := os.Stat(file); err == nil && info.IsDir() {
+					file = filepath.Join(file, reports.CampaignJSON)
+				}
 				c, err := search.ReadShard(file)
 				if err != nil {
 					return notRun(err)

@@ -63,7 +63,7 @@ func TestShardsAreMergedByTheCommand(t *testing.T) {
 	if _, err := call(t, "report", "merge", files[0], "--out", filepath.Join(base, "half")); exitCodeOf(err) != exitUsage || !strings.Contains(err.Error(), "2/2 are missing") {
 		t.Errorf("half of it: %v", err)
 	}
-	out, err := call(t, append([]string{"report", "merge", "--out", filepath.Join(base, "whole")}, files...)...)
+	out, err := call(t, "report", "merge", "--out", filepath.Join(base, "whole"), files[0], filepath.Dir(files[1]))
 	if exitCodeOf(err) != exitFail || !strings.Contains(out, "14 schedules") {
 		t.Errorf("exit code %d:\n%s", exitCodeOf(err), out)
 	}
