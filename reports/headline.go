@@ -93,7 +93,8 @@ func failureSentence(r RunReport, i Invariant) string {
 	if largest.answers() {
 		return r.attributedOf(i, largest, answersSentence(r, largest))
 	}
-	return r.attributedOf(i, i.Evidence[0], fmt.Sprintf("%s was violated %s, for example: %s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence)))
+	first := i.Evidence[0]
+	return r.attributedOf(i, first, fmt.Sprintf("%s was violated %s, for example: %s", i.Name, times(i.Violations), sentence(first.Sentence)))
 }
 
 // answers reports whether the evidence is only about wrong answers to requests that a server could

@@ -187,7 +187,8 @@ func (r RunReport) attributed(sentence string, about *Known) string {
 		return sentence + " No finding explains it: it is NEW."
 	case v.New == 0 && about != nil && len(v.Findings) > 1:
 		others := slices.DeleteFunc(slices.Clone(v.Findings), func(n int) bool { return n == about.Finding })
-		return fmt.Sprintf("%s (finding %d); other violations: %s. Nothing is new.", strings.TrimSuffix(sentence, "."), about.Finding, findingsNamed(others))
+		return fmt.Sprintf("%s (finding %d); other violations: %s. Nothing is new.", strings.TrimSuffix(sentence, "."), about.Finding,
+			findingsNamed(others))
 	case v.New == 0:
 		return strings.TrimSuffix(sentence, ".") + " (" + explained + "). Nothing is new."
 	}

@@ -129,8 +129,8 @@ func (p UpgradePlan) firstScreen() []planBlock {
 		}
 		servers = append(servers, code(side.Version)+says)
 	}
-	if outcome, word, said := p.decides(); outcome != invariant.OutcomeFail {
-		servers = append(servers, word+": "+said)
+	if d := p.Decides(); d.Outcome != invariant.OutcomeFail {
+		servers = append(servers, d.Word+": "+d.Said)
 	}
 	all = append(all, planBlock{Heading: "Servers and protection", List: proses(servers)})
 	for _, h := range p.Harms {
@@ -159,25 +159,32 @@ func (p UpgradePlan) firstScreen() []planBlock {
 	return append(all, planBlock{Heading: "What to do", Ordered: steps})
 }
 
-// decides says in a word and a sentence what the flags of the servers decide: whether all start, and
-// whether clients are protected. The outcome gives the colour: fail if a server does not start, and
-// pass if nothing that is known can do harm.
-func (p UpgradePlan) decides() (o invariant.Outcome, word, said string) {
-	c, calm := p.Protection[0], invariant.OutcomeKnown
+// planDecision is what the flags of the servers decide: whether all start, and whether clients are
+// protected. Outcome gives the colour: fail if a server does not start, and pass if nothing that is
+// known can do harm.
+type planDecision struct {
+	Outcome    invariant.Outcome
+	Word, Said string
+}
+
+// Decides is for the page.
+func (p UpgradePlan) Decides() planDecision {
+	c := p.Protection[0]
+	d := planDecision{invariant.OutcomeKnown, "Not protected", c.Sentence}
 	if len(p.Harms) == 0 {
-		calm = invariant.OutcomePass
+		d.Outcome = invariant.OutcomePass
 	}
 	switch a, b := c.Ways[0].Protected, c.Ways[1].Protected; {
 	case !c.Old.Starts || !c.New.Starts:
-		return invariant.OutcomeFail, "Does not start", c.Sentence
+		d.Outcome, d.Word = invariant.OutcomeFail, "Does not start"
 	case len(p.Appears)+len(p.Vanishes) == 0:
-		return calm, "Nothing to protect", "No server lacks what another one serves."
+		d.Word, d.Said = "Nothing to protect", "No server lacks what another one serves."
 	case a && b:
-		return calm, "Protected", c.Sentence
+		d.Word = "Protected"
 	case a || b:
-		return calm, "Protected in one direction", c.Sentence
+		d.Word = "Protected in one direction"
 	}
-	return calm, "Not protected", c.Sentence
+	return d
 }
 
 // differences are what appears and vanishes: in brief a list, by group version.

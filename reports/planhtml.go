@@ -1,10 +1,6 @@
 package reports
 
-import (
-	"io"
-
-	"github.com/skewproof/skewproof/internal/invariant"
-)
+import "io"
 
 var (
 	planPage = newPage("plan/", "plan")
@@ -15,12 +11,8 @@ var (
 type planDocument struct {
 	UpgradePlan
 	head
-	// Answer is the first block, Sections are the others, cut at their headings. Outcome, Word and
-	// Said are what the flags decide.
+	// Answer is the first block, Sections are the others, cut at their headings.
 	Answer   planText
-	Outcome  invariant.Outcome
-	Word     string
-	Said     planText
 	Sections []planSection
 }
 
@@ -34,8 +26,7 @@ type planSection struct {
 // WritePlanHTML writes the plan as one self-contained page without scripts, like [WriteHTML].
 func WritePlanHTML(w io.Writer, p UpgradePlan) error {
 	blocks := p.blocks()
-	outcome, word, said := p.decides()
-	d := planDocument{UpgradePlan: p, head: planHead, Answer: blocks[0].Text, Outcome: outcome, Word: word, Said: prose(said)}
+	d := planDocument{UpgradePlan: p, head: planHead, Answer: blocks[0].Text}
 	var folded []planSection
 	for _, block := range blocks[1:] {
 		to := &d.Sections

@@ -56,11 +56,13 @@ func harmful(known findings.Catalogue, p reports.UpgradePlan, asked reports.Plan
 		})
 	}
 	all = append(all, refusedNodes(p)...) // ends with the upgrade; what is above may last
-	skew := func(number int) bool { // not by a server that denies a kind
+	skew := func(number int) bool {       // not by a server that denies a kind
 		return slices.ContainsFunc(known, func(f findings.Finding) bool { return f.Number == number && f.Class == findings.ClassVersionSkew })
 	}
-	if cases := inCases(p.Findings, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && f.Harms && !skew(f.Number) }); cases != "" &&
-		len(appears)+len(vanishes) > 0 && len(exposed(p, asked)) == 0 {
+	denies := func(f reports.PlanFinding) bool {
+		return f.Flags == reports.PlanYourFlags && f.Harms && !skew(f.Number)
+	}
+	if cases := inCases(p.Findings, denies); cases != "" && len(appears)+len(vanishes) > 0 && len(exposed(p, asked)) == 0 {
 		all = append(all, reports.PlanHarm{
 			What: "A server answers 404 for a kind that another one serves, " + cases + ". Then the garbage collector deletes dependents of owners of such a kind, and " +
 				"objects of such a kind stay in etcd when their namespace is deleted.",
