@@ -14,11 +14,14 @@ import (
 // peers, like rand.IntN.
 //
 // Decide applies these rules in this order:
-//   - A request for neither a resource nor discovery is served here.
+//   - A request for neither a resource nor (with RoutingPolicy.DiscoveryPaths) the discovery of a
+//     group is served here.
 //   - A request from a peer is answered here (KEP-4020, Risks and Mitigations 4: at most one hop).
 //   - A request for something that the local server serves is served here.
 //   - Otherwise a peer that serves it gets the request. If no such peer can be reached, the answer
 //     is 503 (KEP-4020, Goals: never 404).
+//   - While it is not known what some live server serves, the answer is 503 (with
+//     KnowledgePolicy.FailClosed).
 //   - If no server serves it, the answer is the local server's own 404.
 func (t *Table) Decide(r Request, tried []Attempt, now time.Time, pick func(n int) int) Decision {
 	routed := r.Kind == KindResource || r.Kind == KindDiscovery && t.policy.Routing.DiscoveryPaths

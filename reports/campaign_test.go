@@ -44,7 +44,7 @@ func smallCampaign() *Campaign {
 				Invariant:     "NoFalseNotFound", Grade: invariant.GradeCore, Schedules: 240, Seed: 77,
 				Sentence: "b was asked at 9s: list resource.k8s.io/v1/devicetaintrules. It answered 404.", Disturbances: 2, Shrunk: true,
 				Story: []string{"servers a (v1.37.1), b (v1.36.3), c (v1.36.3)", "1. cut, b→a", "2. restart c",
-					"   1s later, ask b to list resource.k8s.io/v1/devicetaintrules"},
+					"   1s later, ask b: list resource.k8s.io/v1/devicetaintrules"},
 				File:    "NoFalseNotFound-1.json",
 				Removal: &Removal{To: "reference", Sets: [][]string{{"Knowledge.FailClosed=true"}}, Smallest: true, Schedules: 17, Shown: 12},
 				Repro:   json.RawMessage(`{"schema":"skewproof/repro/v1alpha1","invariant":"NoFalseNotFound","sentence":"b → <a>","hash":"0"}`),

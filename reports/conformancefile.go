@@ -253,5 +253,5 @@ func WriteConformanceSummary(w io.Writer, c ConformanceReport, opts SummaryOptio
 	for _, u := range c.Control.Unproven {
 		fmt.Fprintf(t, "no control run of %s: %s\n", plain(u.Scenario), plain(u.Reason))
 	}
-	return t.end(w, ConformanceHTML, ConformanceFile)
+	return t.end(w, ConformanceHTML, ConformanceFile, JUnitFile)
 }

@@ -91,9 +91,10 @@ func failureSentence(r RunReport, i Invariant) string {
 		}
 	}
 	if largest.answers() {
-		return r.attributedOf(i, answersSentence(r, largest))
+		return r.attributedOf(i, largest, answersSentence(r, largest))
 	}
-	return r.attributedOf(i, fmt.Sprintf("%s was violated %s, for example: %s", i.Name, times(i.Violations), sentence(i.Evidence[0].Sentence)))
+	first := i.Evidence[0]
+	return r.attributedOf(i, first, fmt.Sprintf("%s was violated %s, for example: %s", i.Name, times(i.Violations), sentence(first.Sentence)))
 }
 
 // answers reports whether the evidence is only about wrong answers to requests that a server could
@@ -185,13 +186,13 @@ func inconclusiveSentence(r RunReport) string {
 			return sentence(i.Reason)
 		}
 	}
+	if r.Metadata.Error != "" { // the reason of all that was not proved
+		return sentence(invariant.EndedEarly(r.Metadata.Error))
+	}
 	for _, i := range r.Invariants {
 		if i.Outcome == invariant.OutcomeInconclusive && i.matters() && r.Decides(i) {
 			return fmt.Sprintf("the run proves nothing about %s: %s", i.Name, sentence(i.Reason))
 		}
-	}
-	if r.Metadata.Error != "" {
-		return "the run ended early: " + sentence(r.Metadata.Error)
 	}
 	return "nothing was proved either way."
 }

@@ -120,9 +120,11 @@ func TestHeadline(t *testing.T) {
 			want: "the run proves nothing about Y: the machine did not keep up.",
 		},
 		{
-			name:   "ended early",
-			change: func(h *history.History) { h.End.Error = "etcd exited 1" },
-			want:   "the run ended early: etcd exited 1.",
+			name: "ended early, whatever else an invariant lacks",
+			verdicts: []invariant.Verdict{{Name: "X", Grade: core, Outcome: invariant.OutcomeInconclusive, About: true,
+				Reason: "too little pressure; the run ended early: etcd exited 1"}},
+			change: func(h *history.History) { h.End.Error = "etcd exited 1; last lines of its log:\n  first\n  second\n" },
+			want:   "the run ended early: etcd exited 1; its last words: second.",
 		},
 		{
 			name: "not judged",

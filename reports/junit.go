@@ -104,7 +104,7 @@ func testCase(r RunReport, i Invariant) JUnitCase {
 		c.SystemOut += "known: violated " + i.Accounted() + "\n" + evidenceText(i)
 	case i.Outcome == invariant.OutcomeFail && r.Decides(i):
 		c.Failure = &JUnitMessage{
-			Message: fmt.Sprintf("%s: violated %s", i.Sentence, i.Accounted()), Type: "violated", Text: evidenceText(i),
+			Message: fmt.Sprintf("violated %s; what must hold: %s", i.Accounted(), i.Sentence), Type: "violated", Text: evidenceText(i),
 		}
 	case i.Outcome == invariant.OutcomeFail:
 		c.Skipped = &JUnitMessage{Message: fmt.Sprintf("beyond the KEP: violated %s; counts with strict only", i.Accounted())}

@@ -51,14 +51,14 @@ func TestJUnitCases(t *testing.T) {
 		want    string
 	}{
 		{"core pass", invariant.GradeCore, invariant.OutcomePass, true, false, "passed"},
-		{"core fail", invariant.GradeCore, invariant.OutcomeFail, false, false, "failure: S: violated 3 times"},
+		{"core fail", invariant.GradeCore, invariant.OutcomeFail, false, false, "failure: violated 3 times; what must hold: S"},
 		{"core inconclusive", invariant.GradeCore, invariant.OutcomeInconclusive, false, false, "skipped: inconclusive: R"},
 		{"core inconclusive that the scenario is about", invariant.GradeCore, invariant.OutcomeInconclusive, true, false,
 			"error: inconclusive: R"},
 		{"extended pass", invariant.GradeExtended, invariant.OutcomePass, false, false, "passed"},
 		{"extended fail", invariant.GradeExtended, invariant.OutcomeFail, true, false,
 			"skipped: beyond the KEP: violated 3 times; counts with strict only"},
-		{"extended fail, strict", invariant.GradeExtended, invariant.OutcomeFail, false, true, "failure: S: violated 3 times"},
+		{"extended fail, strict", invariant.GradeExtended, invariant.OutcomeFail, false, true, "failure: violated 3 times; what must hold: S"},
 		{"extended inconclusive that the scenario is about", invariant.GradeExtended, invariant.OutcomeInconclusive, true, false,
 			"skipped: inconclusive: R"},
 		{"the same, strict", invariant.GradeExtended, invariant.OutcomeInconclusive, true, true, "error: inconclusive: R"},

@@ -175,9 +175,9 @@ func (r *RunReport) miss(known findings.Catalogue) {
 	}
 }
 
-// attributed ends a headline with how much of the violations is known. The sentence stays as it is
-// if findings were not consulted.
-func (r RunReport) attributed(sentence string) string {
+// attributed ends a headline with how much of the violations is known. about is the finding that
+// the headline describes; nil for none. The sentence stays as it is if findings were not consulted.
+func (r RunReport) attributed(sentence string, about *Known) string {
 	v := r.Verdict
 	explained := findingsNamed(v.Findings)
 	switch {
@@ -185,6 +185,10 @@ func (r RunReport) attributed(sentence string) string {
 		return sentence
 	case explained == "":
 		return sentence + " No finding explains it: it is NEW."
+	case v.New == 0 && about != nil && len(v.Findings) > 1:
+		others := slices.DeleteFunc(slices.Clone(v.Findings), func(n int) bool { return n == about.Finding })
+		return fmt.Sprintf("%s (finding %d); other violations: %s. Nothing is new.", strings.TrimSuffix(sentence, "."), about.Finding,
+			findingsNamed(others))
 	case v.New == 0:
 		return strings.TrimSuffix(sentence, ".") + " (" + explained + "). Nothing is new."
 	}
@@ -239,15 +243,16 @@ func (c ConformanceReport) NewFirst() []ConformanceScenario {
 	return newFirst(c.Scenarios, func(s ConformanceScenario) ProfileResult { return s.Core })
 }
 
-// attributedOf is attributed for a headline about the invariant. If the invariant does not count,
-// the headline says so, because the violations that count are known or NEW independently.
-func (r RunReport) attributedOf(i Invariant, sentence string) string {
+// attributedOf is attributed for a headline about the evidence of the invariant. If the invariant
+// does not count, the headline says so, because the violations that count are known or NEW
+// independently.
+func (r RunReport) attributedOf(i Invariant, e Evidence, sentence string) string {
 	if r.Decides(i) {
-		return r.attributed(sentence)
+		return r.attributed(sentence, e.Known)
 	}
 	beyond := " This is beyond the KEP"
-	if known := i.Evidence[0].Known; known != nil { // the evidence that the headline describes
-		beyond += fmt.Sprintf(" (finding %d)", known.Finding)
+	if e.Known != nil {
+		beyond += fmt.Sprintf(" (finding %d)", e.Known.Finding)
 	}
-	return sentence + beyond + strings.Replace(r.attributed("; the KEP is violated too."), "Nothing is new", "Nothing that counts is new", 1)
+	return sentence + beyond + strings.Replace(r.attributed("; the KEP is violated too.", nil), "Nothing is new", "Nothing that counts is new", 1)
 }

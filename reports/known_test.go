@@ -61,7 +61,7 @@ func TestWhatIsNewComesFirst(t *testing.T) {
 		{
 			"only known", []invariant.Verdict{verdict("X", group(everywhere, 90), group(rare, 7))},
 			[]string{"known (finding 1)", "known (finding 2)"}, "97 times: 7 known (finding 1), 90 known (finding 2)",
-			[]string{"b and c answered", "to 7 requests", "(findings 1 and 2). Nothing is new."}, invariant.OutcomeKnown,
+			[]string{"b and c answered", "to 7 requests", "(finding 1); other violations: finding 2. Nothing is new."}, invariant.OutcomeKnown,
 		},
 		{
 			"an invariant with something NEW is told before one without",

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/skewproof/skewproof/internal/invariant"
 )
 
 // A plan is rendered in two steps: into blocks, which are the same for a terminal, Markdown and
@@ -127,8 +129,8 @@ func (p UpgradePlan) firstScreen() []planBlock {
 		}
 		servers = append(servers, code(side.Version)+says)
 	}
-	if asked.Old.Starts && asked.New.Starts {
-		servers = append(servers, asked.word()+": "+asked.Sentence)
+	if d := p.Decides(); d.Outcome != invariant.OutcomeFail {
+		servers = append(servers, d.Word+": "+d.Said)
 	}
 	all = append(all, planBlock{Heading: "Servers and protection", List: proses(servers)})
 	for _, h := range p.Harms {
@@ -157,15 +159,32 @@ func (p UpgradePlan) firstScreen() []planBlock {
 	return append(all, planBlock{Heading: "What to do", Ordered: steps})
 }
 
-// word says whether clients are protected.
-func (c PlanProtection) word() string {
-	switch a, b := c.Ways[0].Protected, c.Ways[1].Protected; {
-	case a && b:
-		return "Protected"
-	case a || b:
-		return "Protected in one direction"
+// planDecision is what the flags of the servers decide: whether all start, and whether clients are
+// protected. Outcome gives the colour: fail if a server does not start, and pass if nothing that is
+// known can do harm.
+type planDecision struct {
+	Outcome    invariant.Outcome
+	Word, Said string
+}
+
+// Decides is for the page.
+func (p UpgradePlan) Decides() planDecision {
+	c := p.Protection[0]
+	d := planDecision{invariant.OutcomeKnown, "Not protected", c.Sentence}
+	if len(p.Harms) == 0 {
+		d.Outcome = invariant.OutcomePass
 	}
-	return "Not protected"
+	switch a, b := c.Ways[0].Protected, c.Ways[1].Protected; {
+	case !c.Old.Starts || !c.New.Starts:
+		d.Outcome, d.Word = invariant.OutcomeFail, "Does not start"
+	case len(p.Appears)+len(p.Vanishes) == 0:
+		d.Word, d.Said = "Nothing to protect", "No server lacks what another one serves."
+	case a && b:
+		d.Word = "Protected"
+	case a || b:
+		d.Word = "Protected in one direction"
+	}
+	return d
 }
 
 // differences are what appears and vanishes: in brief a list, by group version.
@@ -260,7 +279,7 @@ func (p UpgradePlan) protection() []planBlock {
 }
 
 // findingBlocks are the defects, grouped by their condition: in brief their numbers, and the titles
-// of those that can delete something under the first condition.
+// of those that can do harm under the first condition.
 func (p UpgradePlan) findingBlocks() (all []planBlock) {
 	const heading = "Known defects that apply"
 	if len(p.Findings) == 0 {
@@ -276,7 +295,7 @@ func (p UpgradePlan) findingBlocks() (all []planBlock) {
 		switch kind := "wrong answers: "; {
 		case first:
 			if f.Harms {
-				kind = "can delete: "
+				kind = "can do harm: "
 			}
 			lines, separator = append(lines, ""), f.Condition+", "+kind
 		case f.Harms != p.Findings[i-1].Harms:

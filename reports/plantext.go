@@ -123,17 +123,20 @@ func markdownText(s string) string {
 	return b.String()
 }
 
-// filled breaks a text into lines. The first one begins with begin, the others are as far to the
-// right.
-func filled(begin, text string) string {
+func filled(begin, text string) string { return Wrapped(begin, text, planWidth) }
+
+// Wrapped breaks a text into lines of so many columns, if no word is longer. The first line begins
+// with begin, the others are as far to the right.
+func Wrapped(begin, text string, columns int) string {
 	var b strings.Builder
 	b.WriteString(begin)
-	column, first := len(begin), true
+	margin := utf8.RuneCountInString(begin)
+	column, first := margin, true
 	for _, word := range strings.Fields(text) {
 		n := utf8.RuneCountInString(word)
-		if !first && column+1+n > planWidth {
-			b.WriteString("\n" + strings.Repeat(" ", len(begin)))
-			column, first = len(begin), true
+		if !first && column+1+n > columns {
+			b.WriteString("\n" + strings.Repeat(" ", margin))
+			column, first = margin, true
 		}
 		if !first {
 			b.WriteString(" ")

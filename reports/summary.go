@@ -122,8 +122,8 @@ func shortReason(r RunReport, i Invariant) string {
 		}
 	case invariant.OutcomePass:
 		s = "held over " + counted(i.Checked, "check")
-	default:
-		s = i.Reason
+	default: // the verdict says why the run ended early
+		s = cmp.Or(strings.TrimSuffix(strings.TrimSuffix(i.Reason, invariant.EndedEarly(r.Metadata.Error)), "; "), "the run ended early")
 	}
 	if !r.Decides(i) {
 		s += " (beyond the KEP)"

@@ -56,7 +56,11 @@ func TestSummaryOfAFailedRunThatEndedEarly(t *testing.T) {
 		t.Errorf("it says:\n%s", s)
 	}
 	r.Verdict.Outcome = invariant.OutcomeInconclusive
-	if s := summarize(t, r, SummaryOptions{}); strings.Contains(s, line) {
+	for n, reason := range []string{"", "too little; "} {
+		r.Invariants[n].Outcome, r.Invariants[n].Reason = invariant.OutcomeInconclusive, reason+"the run ended early: "+r.Metadata.Error
+	}
+	s := summarize(t, r, SummaryOptions{})
+	if strings.Contains(s, "the run was stopped") || !strings.Contains(s, "  the run ended early\n") || !strings.Contains(s, "  too little\n") {
 		t.Errorf("it says it twice:\n%s", s)
 	}
 }

@@ -132,7 +132,7 @@ func newBinariesPrune() *cobra.Command {
 // newKindClean makes the command that removes what killed runs left in the Docker engine.
 func newKindClean() *cobra.Command {
 	return &cobra.Command{
-		Use:   "kind-clean [CLUSTER...]",
+		Use:   "kind-clean [CLUSTER…]",
 		Short: "Remove kind clusters, networks and keys that killed runs have left behind",
 		Long: `Remove kind clusters, networks and keys that killed runs have left behind: those with the given names, or all that skewproof
 made. Runs that are still under way lose their clusters too. A run that ends by itself, or by Ctrl-C, leaves nothing. Node images stay.`,

@@ -76,7 +76,7 @@ func findingsNamed(all findings.Catalogue, numbers []string) (findings.Catalogue
 	}
 	var named findings.Catalogue
 	for _, number := range numbers {
-		at := slices.IndexFunc(all, func(f findings.Finding) bool { return strconv.Itoa(f.Number) == number })
+		at := slices.IndexFunc(all, func(f findings.Finding) bool { return strconv.Itoa(f.Number) == strings.TrimLeft(number, "0") })
 		if at < 0 {
 			var there []string
 			for _, f := range all {

@@ -62,7 +62,7 @@ func TestExplanationsForPrograms(t *testing.T) {
 		"json": func(text []byte, into any) error { return json.Unmarshal(text, into) },
 		"yaml": func(text []byte, into any) error { return yaml.UnmarshalStrict(text, into) },
 	} {
-		out, err := call(t, "finding", "2", "-o", form)
+		out, err := call(t, "finding", "002", "-o", form) // as the file of the finding is named
 		var found []findings.Finding
 		if err != nil || parse([]byte(out), &found) != nil || len(found) != 1 || found[0].Number != 2 || len(found[0].Scenarios) < 20 {
 			t.Errorf("finding 2 -o %s: %v\n%s", form, err, out)

@@ -72,3 +72,29 @@ func TestFirstExampleOfExploreEndsAsTheHelpSays(t *testing.T) {
 		t.Errorf("%s: exit code %d, want %d; output:\n%s", line, exitCodeOf(err), want, out)
 	}
 }
+
+// Help fits the columns of the terminal: paragraphs and lists are broken anew, examples are not.
+func TestHelpFitsTheTerminal(t *testing.T) {
+	const help = "Of words, and\nof more.\n\nFlags:\n      --known[=FILE]   exit with 0 if\n                       findings explain it\n" +
+		"  -h, --help           help\n\nExamples:\n  skewproof run NAME    # which is to be copied\n\tsource <(skewproof completion)\n"
+	const want = "Of words, and of more.\n\nFlags:\n      --known[=FILE]   exit with 0\n                       if findings\n                       explain it\n" +
+		"  -h, --help           help\n\nExamples:\n  skewproof run NAME    # which is to be copied\n\tsource <(skewproof completion)\n"
+	if got := folded(help, 34); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		out, err := call(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...)
+		out, examples, _ := strings.Cut(out, "Examples:")
+		_, flags, _ := strings.Cut(examples, "Flags:")
+		for line := range strings.Lines(out + flags) {
+			if n := len([]rune(strings.TrimRight(line, "\n"))); n > 100 || strings.Contains(line, `[="true"]`) {
+				t.Errorf("%s --help, %v, %d columns: %s", cmd.CommandPath(), err, n, line)
+			}
+		}
+		for _, below := range cmd.Commands() {
+			visit(below)
+		}
+	}
+	visit(newRoot())
+}

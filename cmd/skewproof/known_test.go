@@ -13,7 +13,7 @@ import (
 func TestKnownFailuresPass(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "quiet")
 	out, err := call(t, "run", "quiet", "--backend", "sim", "--out", dir)
-	if codeOf(t, err) != exitFail || !strings.HasPrefix(out, "KNOWN: ") || !strings.Contains(out, "(findings 2 and 46). Nothing is new.") {
+	if codeOf(t, err) != exitFail || !strings.HasPrefix(out, "KNOWN: ") || !strings.Contains(out, "(finding 2); other violations: finding 46. Nothing is new.") {
 		t.Fatalf("exit code %d, output:\n%s", codeOf(t, err), out)
 	}
 	out, err = call(t, "judge", dir, "--known")

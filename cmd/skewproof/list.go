@@ -11,6 +11,7 @@ import (
 
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/suite"
+	"github.com/skewproof/skewproof/reports"
 	"github.com/skewproof/skewproof/scenarios"
 )
 
@@ -116,7 +117,7 @@ func listWide(out io.Writer, all []suite.Listed) error {
 			if line.text == "" && line.what != s.Name {
 				continue
 			}
-			if _, err := fmt.Fprintf(out, "%s%s\n", line.what, line.text); err != nil {
+			if _, err := io.WriteString(out, reports.Wrapped(line.what, line.text, helpColumns(out))); err != nil {
 				return err
 			}
 		}

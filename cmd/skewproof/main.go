@@ -81,8 +81,8 @@ Exit codes:
   2  INCONCLUSIVE
   3  the command could not be carried out; the message says why
   4  wrong usage
-For bench, clients, diff, replay and upstream-e2e, 0 to 2 have another meaning, which their --help explains. shell ends with the
-exit code of its last command; step ends with 0, 3 or 4.`,
+For bench, clients, diff, plan, replay and upstream-e2e, 0 to 2 have another meaning, which their --help explains. shell ends with
+the exit code of its last command; step ends with 0, 3 or 4.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -94,6 +94,7 @@ exit code of its last command; step ends with 0, 3 or 4.`,
 	root.AddCommand(newHidden()...)
 	withCompletion(root)
 	strictHelp(root)
+	withHelp(root)
 	withExitCodes(root)
 	return root
 }

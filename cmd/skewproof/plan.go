@@ -38,7 +38,7 @@ func newPlan() *cobra.Command {
 	var rehearsed, fields bool
 	own := binaries.Overrides{}
 	cmd := &cobra.Command{
-		Use:   "plan --from VERSION --to VERSION",
+		Use:   "plan {--from VERSION | --config FILE} --to VERSION",
 		Short: "Say what an upgrade changes, what protects it, and what to do in which order",
 		Long: `Say what an upgrade of the kube-apiservers from one version to another changes, what protects clients while both versions
 run, which known defects apply, and what to do in which order. The plan contacts no cluster and, without --rehearse, starts nothing.

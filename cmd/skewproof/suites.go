@@ -2,6 +2,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -88,6 +89,7 @@ was the only subject.`,
 	flags.StringSliceVar(&s.Scenarios, "scenarios", suite.MatrixScenarios, "scenarios, separated by commas")
 	flags.StringSliceVar(&s.Subjects, "subjects", scenario.Subjects, "subjects, separated by commas")
 	flags.StringSliceVar(&s.Pairs, "pairs", suite.MatrixPairs(), "pairs of versions as FROM..TO, separated by commas")
+	show(flags, "pairs", strings.Join(suite.MatrixPairs(), ", "))
 	suite.RegisterKnown(flags, &s.Spec.Known)
 	suite.RegisterBinaries(flags, &s.Spec, "")
 	registerOwn(flags, &s.Spec, "local and kind only")
@@ -163,6 +165,7 @@ an operation was not run or the control did not fail.`,
 	flags.StringVar(&s.Spec.To, "to", "", "the version of the newer server")
 	show(flags, "to", run.DefaultTo)
 	flags.StringSliceVar(&s.Clients, "clients", suite.DefaultClients(), "clients as COMPONENT@VERSION, separated by commas")
+	show(flags, "clients", strings.Join(suite.DefaultClients(), ", "))
 	flags.StringVar(&s.Focus, "focus", "", "a regular expression that chooses among the operations by name")
 	suite.RegisterBinaries(flags, &s.Spec, "")
 	flags.StringVar(&s.Page, "page", "", "write the table to this file too, as a page of the documentation")

@@ -124,11 +124,17 @@ func (f *Facts) truncation() []string {
 	case !f.end.Complete:
 		return []string{"the history has no end record: it is truncated"}
 	case f.end.Error != "":
-		why, log, found := strings.Cut(f.end.Error, "; last lines of its log:") // the step shows these lines
-		if lines := strings.Split(strings.TrimSpace(log), "\n"); found && log != "" {
-			why += "; its last words: " + strings.TrimSpace(lines[len(lines)-1])
-		}
-		return []string{"the run ended early: " + why}
+		return []string{EndedEarly(f.end.Error)}
 	}
 	return nil
+}
+
+// EndedEarly says in short why a run ended early: of the lines of a log in the error, only the last
+// one. The step shows all of them.
+func EndedEarly(why string) string {
+	why, log, found := strings.Cut(why, "; last lines of its log:")
+	if lines := strings.Split(strings.TrimSpace(log), "\n"); found && log != "" {
+		why += "; its last words: " + strings.TrimSpace(lines[len(lines)-1])
+	}
+	return "the run ended early: " + why
 }

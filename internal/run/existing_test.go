@@ -203,7 +203,7 @@ func TestKubeconfigs(t *testing.T) {
 		{"nodes", accepted, "builtin"},
 		{"users", KindUsage, `contexts "a" and "b" have different users, "kubernetes-admin"` + "\nkubernetes-super-admin"},
 		{"balancer", KindUsage, `context "balancer" leads to several servers: https://` + "\nit is a load balancer\nset-cluster NAME"},
-		{"two-names", KindUsage, `contexts "a" and "a2" lead to the same server, at https://` + "\nit is \"127.0.0.1:"},
+		{"two-names", KindUsage, `contexts "a" and "a2" lead to the same server, at https://` + "\nit is \"127.0.0.1:\nstarted at 1970-01-01T00:00:01.500Z"},
 		{"two-names-no-metrics", KindUsage, `contexts "a" and "a2" lead to the same server`},
 		{"one-address", KindUsage, `contexts "a" and "b" lead to the same server`},
 		{"shared-address", accepted, "external\nthe cluster has servers that no context names: 10.0.0.7\nwhose proxy answers is not known\n" +

@@ -1,7 +1,10 @@
 package suite
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -259,19 +262,27 @@ func TestWhatIsExpected(t *testing.T) {
 		t.Errorf("in the simulator: %s", said)
 	}
 	whole := on(scenario.BackendLocal)
-	t.Log(said(whole)) // for the README
 	safety := whole
 	safety.Labels = "safety"
 	if said := said(safety); !strings.Contains(said, "control runs: 0 (so the result will be inconclusive: choose one more") {
 		t.Errorf("expected of what has no control: %s", said)
 	}
-	whole.Controls = ControlsFew
-	t.Log(said(whole))
-	for _, part := range []string{"smoke", "upgrades", "network", "processes", "configuration", "discovery", "safety || traffic"} { // for docs/conformance.md
-		each := on(scenario.BackendLocal)
-		each.Labels = part
-		few := each
-		few.Controls = ControlsFew
-		t.Logf("%s: %s; with few controls: %s", part, said(each), said(few))
+	figures := func(labels string, controls Controls) (number, minutes string) {
+		whole.Labels, whole.Controls = labels, controls
+		all := regexp.MustCompile(`scenarios: (\d+), .*about (\d+) min`).FindStringSubmatch(said(whole))
+		return all[1], all[2]
+	}
+	number, all := figures("", ControlsEach)
+	_, few := figures("", ControlsFew)
+	minutes := []any{all, number, few}
+	for _, labels := range []string{"smoke", "traffic", "configuration", "discovery", "controllers"} { // traffic and configuration bound the other families
+		_, part := figures(labels, ControlsEach)
+		minutes = append(minutes, part)
+	}
+	want := fmt.Sprintf("%s on real processes for all %s scenarios that it runs there, with their controls (%s with few), %s for `smoke`, "+
+		"%s to %s for most families, %s for `discovery` and %s for `controllers`.", minutes...)
+	page, err := os.ReadFile("../../docs/conformance.md")
+	if err != nil || !strings.Contains(strings.Join(strings.Fields(string(page)), " "), want) {
+		t.Errorf("docs/conformance.md does not say, error %v: %s", err, want)
 	}
 }

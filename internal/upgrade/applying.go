@@ -77,6 +77,8 @@ func serversWith(f findings.Finding, p reports.UpgradePlan, c reports.PlanProtec
 // cluster, so it assumes that custom resources exist.
 func needed(u findings.Upgrade, p reports.UpgradePlan) bool {
 	switch u.Needs {
+	case findings.NeedResources:
+		return len(p.Appears)+len(p.Vanishes) > 0
 	case findings.NeedSubresources:
 		return slices.ContainsFunc(slices.Concat(p.Appears, p.Vanishes), func(r reports.PlanResource) bool { return r.Subresource != "" })
 	case findings.NeedNodeRights:

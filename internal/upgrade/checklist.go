@@ -74,11 +74,15 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 			"for what its peers serve, for ever."
 		identity.Commands = append(identity.Commands, "kubectl auth can-i get /apis --as system:apiserver --as-group system:authenticated")
 	}
-	steps = append(steps, identity, reports.PlanStep{
-		Title: "Freeze.",
-		Text: "Until the last step, delete no namespace, no owner of other objects and no CustomResourceDefinition, " + unused(p) +
-			", and let no pipeline do so. Suspend CronJobs and GitOps controllers that prune." + byThemselves(p, ""),
-	}, reports.PlanStep{
+	steps = append(steps, identity)
+	if differs(p) {
+		steps = append(steps, reports.PlanStep{
+			Title: "Freeze.",
+			Text: "Until the last step, delete no namespace, no owner of other objects and no CustomResourceDefinition, " + unused(p) +
+				", and let no pipeline do so. Suspend CronJobs and GitOps controllers that prune." + byThemselves(p, ""),
+		})
+	}
+	steps = append(steps, reports.PlanStep{
 		Title: "Upgrade the first server.",
 		Text:  "Take it out of the load balancer before it stops, and wait until it is ready. Without kubeadm: replace the kube-apiserver of one node.",
 		Commands: []string{
@@ -97,17 +101,27 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 		})
 	}
 	steps[0].Commands = slices.Insert(steps[0].Commands, 0, "export KUBECONFIG=/etc/kubernetes/admin.conf     # on a node of kubeadm")
-	return append(steps, reports.PlanStep{
+	steps = append(steps, reports.PlanStep{
 		Title: "Upgrade the others, one after the other.",
 		Text:  "After each, wait for two minutes and look at the signs to stop.",
 		Commands: []string{
 			"kubeadm upgrade node --patches DIRECTORY     # on the next control-plane node",
 			"kubectl --server " + node + " api-resources --no-headers -o name | sort > NODE.txt     # compare these files",
 		},
-	}, reports.PlanStep{
+	})
+	if !differs(p) {
+		return steps
+	}
+	return append(steps, reports.PlanStep{
 		Title: "End the freeze.", Text: "Look for leftovers: namespaces whose deletion does not end, and objects whose namespace or owner is gone.",
 		Commands: []string{"kubectl get namespaces --field-selector status.phase=Terminating"},
 	})
+}
+
+// differs reports whether servers of the two versions can contradict each other, as far as it is
+// recorded.
+func differs(p reports.UpgradePlan) bool {
+	return len(p.Appears)+len(p.Vanishes)+len(p.FieldHarms) > 0
 }
 
 // unused says what nobody must use until the last server is upgraded.

@@ -16,7 +16,7 @@ const mostHarms = 3
 
 // harmful returns what can do harm with the flags of the servers, the worst first. Only what is
 // served by default counts.
-func harmful(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (all []reports.PlanHarm) {
+func harmful(known findings.Catalogue, p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (all []reports.PlanHarm) {
 	if !asked.Old.Starts || !asked.New.Starts {
 		return []reports.PlanHarm{{What: "A node with such a server loses its kube-apiserver.", Whom: "the whole control plane, node by node", Source: "the reasons above"}}
 	}
@@ -56,7 +56,13 @@ func harmful(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) (
 		})
 	}
 	all = append(all, refusedNodes(p)...) // ends with the upgrade; what is above may last
-	if cases := inCases(p.Findings, func(f reports.PlanFinding) bool { return f.Flags == reports.PlanYourFlags && f.Harms }); cases != "" && len(appears)+len(vanishes) > 0 && len(exposed(p, asked)) == 0 {
+	skew := func(number int) bool {       // not by a server that denies a kind
+		return slices.ContainsFunc(known, func(f findings.Finding) bool { return f.Number == number && f.Class == findings.ClassVersionSkew })
+	}
+	denies := func(f reports.PlanFinding) bool {
+		return f.Flags == reports.PlanYourFlags && f.Harms && !skew(f.Number)
+	}
+	if cases := inCases(p.Findings, denies); cases != "" && len(appears)+len(vanishes) > 0 && len(exposed(p, asked)) == 0 {
 		all = append(all, reports.PlanHarm{
 			What: "A server answers 404 for a kind that another one serves, " + cases + ". Then the garbage collector deletes dependents of owners of such a kind, and " +
 				"objects of such a kind stay in etcd when their namespace is deleted.",
@@ -108,7 +114,7 @@ func fieldHarm(p reports.UpgradePlan, flags Flags) reports.PlanHarm {
 		}
 	}
 	if len(names) > 0 {
-		ways = append(ways, "there the feature gates off that differ: "+listed(names, mostGates))
+		ways = append(ways, "these feature gates of "+p.To+", switched off: "+listed(names, mostGates))
 	}
 	h.Prevent = strings.Join(ways, ", or ")
 	return h

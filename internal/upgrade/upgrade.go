@@ -133,7 +133,7 @@ func Make(o Options) (p reports.UpgradePlan, specs []run.Spec) {
 	p.Demands = demands(from, to)
 	then := leadsTo(p, asked, o.Flags)
 	p.Findings = applying(known, p, asked, then)
-	p.Harms = harmful(p, asked, o.Flags)
+	p.Harms = harmful(known, p, asked, o.Flags)
 	p.Comparison = compared(known, p, o.Flags)
 	p.Sentence = sentence(p)
 	if invariant.SkipsMinor(p.From, p.To) {

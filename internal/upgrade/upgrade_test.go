@@ -111,6 +111,10 @@ func TestClaims(t *testing.T) {
 		t.Errorf("%d demands, want those of v1.32 and v1.34; %d rehearsals and %d comparisons, and the designs do not mix",
 			len(p.Demands), len(p.Rehearsal), len(p.Comparison))
 	}
+	// finding 47 does harm, but denies no kind
+	if harms := fmt.Sprint(planOf(t, "v1.36.3", "v1.37.1", with(gateOn, peerCA)).Harms); !strings.Contains(harms, "serves, in every upgrade (finding 24), in a partition") {
+		t.Errorf("with the proxy the harms are %s", harms)
+	}
 	for _, pair := range [][2]string{{"v1.36.3", "v1.37.1"}, {"v1.35.4", "v1.36.3"}, {"v1.37.1", "v1.37.1"}} {
 		for _, d := range planOf(t, pair[0], pair[1], Flags{}).Demands {
 			if pair[1] != "v1.37.1" || pair[0] == pair[1] || d.Minor != "v1.37" {
@@ -207,14 +211,40 @@ func TestUsersAreCurated(t *testing.T) {
 	}
 }
 
-func TestTheSameVersionTwice(t *testing.T) {
-	p := planOf(t, "v1.37.1", "v1.37.1", with(gateOn, peerCA))
-	if len(p.Appears)+len(p.Vanishes) != 0 || !strings.Contains(p.Sentence, "no server lacks") {
-		t.Errorf("%+v", p)
+// A plan for two patches that serve the same, or for a change of flags, names no harm, and asks for
+// no freeze.
+func TestVersionsThatServeTheSame(t *testing.T) {
+	for _, to := range []string{"v1.36.3", "v1.36.5"} {
+		for _, flags := range []Flags{{}, with(gateOn, peerCA)} {
+			p := planOf(t, "v1.36.3", to, flags)
+			var text bytes.Buffer
+			if err := reports.WritePlanText(&text, p); err != nil || len(p.Harms) > 0 || regexp.MustCompile("reeze|finding 22").MatchString(text.String()) ||
+				!strings.Contains(text.String(), "Nothing to protect: No server lacks what another one serves.") {
+				t.Errorf("%+v, error %v:\n%s", flags, err, &text)
+			}
+			for _, f := range p.Findings {
+				if f.Harms {
+					t.Errorf("finding %d applies, although no server lacks anything", f.Number)
+				}
+			}
+		}
 	}
-	for _, f := range p.Findings {
-		if f.Harms {
-			t.Errorf("finding %d applies, although no server lacks anything", f.Number)
+}
+
+// The page begins with what the flags decide.
+func TestThePageBeginsWithTheDecision(t *testing.T) {
+	for _, c := range []struct {
+		to, gates, authority, want string
+	}{
+		{"v1.37.1", "Nosuch=true", "", `fail.*<p class="outcome">Does not start</p>`},
+		{"v1.37.1", "", "", `known.*<p class="outcome">Not protected</p>`},
+		{"v1.37.1", gateOn, peerCA, `known.*<p class="outcome">Protected</p>`},
+		{"v1.36.5", "", "", `pass.*<p class="outcome">Nothing to protect</p>`},
+	} {
+		var page bytes.Buffer
+		err := reports.WritePlanHTML(&page, planOf(t, "v1.36.3", c.to, with(c.gates, c.authority)))
+		if err != nil || !regexp.MustCompile(`(?s)<section class="verdict `+c.want+`.*What can do harm`).Match(page.Bytes()) {
+			t.Errorf("to %s with %s %s: the page does not begin with %s, error %v", c.to, c.gates, c.authority, c.want, err)
 		}
 	}
 }

@@ -39,6 +39,9 @@ func stop(p reports.UpgradePlan, then reports.PlanProtection, t AlarmTable) (all
 
 // back says how to go back.
 func back(p reports.UpgradePlan) []string {
+	if !differs(p) {
+		return []string{"Put the saved manifest of kube-apiserver back, on the last upgraded node first (kubeadm has no downgrade)."}
+	}
 	fields := ""
 	if len(p.FieldHarms) > 0 {
 		fields = ", and unset every field that the versions treat differently"

@@ -14,7 +14,7 @@ import (
 const MaxOpenAPI = 8 << 20
 
 // OpenAPIVersion is the OpenAPI v3 description of one group version. It is decoded only as far as
-// [Add] needs it. It is immutable.
+// [OpenAPIVersion.Add] needs it. It is immutable.
 type OpenAPIVersion struct {
 	rest       map[string]json.RawMessage            // everything except paths and components
 	paths      map[string]json.RawMessage            // by path

@@ -47,6 +47,7 @@ type Need string
 
 // These are all needs.
 const (
+	NeedResources     Need = "resources"      // the versions serve different resources
 	NeedSubresources  Need = "subresources"   // the versions have a resource with different subresources
 	NeedShutdownDelay Need = "shutdown delay" // servers have --shutdown-delay-duration
 	NeedNodeRights    Need = "node rights"    // the newer version gives kubelets rights that the older one does not
@@ -94,10 +95,10 @@ func (u *Upgrade) validate() error {
 		return fmt.Errorf("proxy %q; it is on, off, rollout or any", u.Proxy)
 	}
 	switch u.Needs {
-	case "", NeedSubresources, NeedShutdownDelay, NeedNodeRights, NeedSkippedMinor, NeedFields:
+	case "", NeedResources, NeedSubresources, NeedShutdownDelay, NeedNodeRights, NeedSkippedMinor, NeedFields:
 	default:
-		return fmt.Errorf("needs %q; it is empty, or one of %q", u.Needs, []Need{NeedSubresources, NeedShutdownDelay, NeedNodeRights,
-			NeedSkippedMinor, NeedFields})
+		return fmt.Errorf("needs %q; it is empty, or one of %q", u.Needs, []Need{NeedResources, NeedSubresources, NeedShutdownDelay,
+			NeedNodeRights, NeedSkippedMinor, NeedFields})
 	}
 	if !slices.Contains(Conditions, u.Condition) {
 		return fmt.Errorf("condition %q; it is one of %q", u.Condition, Conditions)

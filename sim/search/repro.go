@@ -254,9 +254,9 @@ func Story(c *sim.Case) (lines []string, disturbances int) {
 
 // asked describes a request in words.
 func asked(r sim.Request) string {
-	s := fmt.Sprintf("%s later, ask %s to %s", r.After, r.Server, &r.Request)
+	s := fmt.Sprintf("%s later, ask %s: %s", r.After, r.Server, &r.Request)
 	if r.After == 0 {
-		s = fmt.Sprintf("at once, ask %s to %s", r.Server, &r.Request)
+		s = fmt.Sprintf("at once, ask %s: %s", r.Server, &r.Request)
 	}
 	if r.User != "" {
 		s += ", as " + r.User

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -99,7 +100,11 @@ type door struct {
 }
 
 func (d *door) String() string {
-	return fmt.Sprintf("%q (certificate %s, started at %s)", d.address, d.certificate, d.started)
+	started := cmp.Or(d.started, "a time that is not known")
+	if seconds, err := strconv.ParseFloat(d.started, 64); err == nil {
+		started = time.UnixMilli(int64(seconds * 1000)).UTC().Format("2006-01-02T15:04:05.000Z")
+	}
+	return fmt.Sprintf("%q (certificate %s, started at %s)", d.address, d.certificate, started)
 }
 
 const (
