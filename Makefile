@@ -68,7 +68,7 @@ EXISTING_FLAG := $(if $(filter existing,$(BACKEND)),$(if $(KUBECONFIG),--kubecon
 .PHONY: help scenario announce build test test-all race e2e e2e-all planted net corpus deviations mutants-judge conformance smoke matrix upstream-e2e clients bench mutants fuzz image release kind-images test-kind kind-clean alarms cost load lint lint-more fmt clean
 
 help: ## Show the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 17
 	@echo '  In brackets: variables that the target takes, such as make scenario NAME=quiet SUBJECT=reference. KUBECONFIG is for BACKEND=existing; with STRICT=1 invariants beyond the KEP count as well; with KNOWN=0 what findings explain fails as well.'
 
 scenario: announce build ## Run a scenario and leave a report [NAME BACKEND SUBJECT FROM TO SERVERS OUT STRICT KNOWN KUBECONFIG]

@@ -223,7 +223,7 @@ func WriteConformanceSummary(w io.Writer, c ConformanceReport, opts SummaryOptio
 		if s.notRun() {
 			continue
 		}
-		fmt.Fprintf(t, "%s %-28s %s", t.sign(s.Core.Result.Outcome()), plain(s.Name), s.Core.Result)
+		fmt.Fprintf(t, "%s %-36s %s", t.sign(s.Core.Result.Outcome()), plain(s.Name), s.Core.Result)
 		if label := s.Core.Attribution(); label != "" {
 			fmt.Fprintf(t, " (%s)", label)
 		}
@@ -232,7 +232,7 @@ func WriteConformanceSummary(w io.Writer, c ConformanceReport, opts SummaryOptio
 		}
 		fmt.Fprintln(t)
 		if e := s.Extended; c.Metadata.Strict && e.Reason != s.Core.Reason && e.Result != ResultPassed && e.Result != ResultSkipped {
-			fmt.Fprintf(t, "%s %-28s %s beyond the KEP: %s\n", t.sign(e.Result.Outcome()), plain(s.Name), e.Result, plain(e.Reason))
+			fmt.Fprintf(t, "%s %-36s %s beyond the KEP: %s\n", t.sign(e.Result.Outcome()), plain(s.Name), e.Result, plain(e.Reason))
 		}
 	}
 	if names := c.named(ConformanceScenario.notRun); len(names) > 0 {

@@ -58,7 +58,7 @@ func TestConformanceEndedEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := text(renderConformance(t, c))
-	for _, want := range []string{"not run: many-peers\n", "not run: 1 control run\n", "rolling-upgrade              inconclusive: interrupted"} {
+	for _, want := range []string{"not run: many-peers\n", "not run: 1 control run\n", "rolling-upgrade                      inconclusive: interrupted"} {
 		if !strings.Contains(summary.String(), want) {
 			t.Errorf("the summary does not say %q:\n%s", want, &summary)
 		}

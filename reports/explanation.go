@@ -53,9 +53,10 @@ var gradeMeans = map[invariant.Grade]string{
 // WriteExplanations lists invariants for a terminal.
 func WriteExplanations(w io.Writer, all []Explanation) error {
 	var b strings.Builder
+	columns := Columns(w)
 	for _, e := range all {
 		fmt.Fprintf(&b, "%s (%s)\n", e.Name, e.Grade)
-		b.WriteString(filled("    ", e.MustHold))
+		b.WriteString(Wrapped("    ", e.MustHold, columns))
 	}
 	fmt.Fprintf(&b, "\n%d invariants. 'skewproof explain NAME' explains one.\n", len(all))
 	_, err := io.WriteString(w, b.String())
@@ -65,7 +66,8 @@ func WriteExplanations(w io.Writer, all []Explanation) error {
 // WriteExplanation explains an invariant for a terminal.
 func WriteExplanation(w io.Writer, e Explanation) error {
 	var b strings.Builder
-	b.WriteString(e.Name + "\n\n" + filled("  ", e.MustHold))
+	columns := Columns(w)
+	b.WriteString(e.Name + "\n\n" + Wrapped("  ", e.MustHold, columns))
 	list := func(heading string, items ...string) {
 		if len(items) == 0 {
 			return
@@ -76,7 +78,7 @@ func WriteExplanation(w io.Writer, e Explanation) error {
 			bullet = "  "
 		}
 		for _, item := range items {
-			b.WriteString(filled(bullet, item))
+			b.WriteString(Wrapped(bullet, item, columns))
 		}
 	}
 	list("DEMANDED BY", e.Source)

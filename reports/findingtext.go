@@ -14,8 +14,9 @@ const mostWords = 8
 // WriteFindings lists findings for a terminal.
 func WriteFindings(w io.Writer, all findings.Catalogue) error {
 	var b strings.Builder
+	columns := Columns(w)
 	for _, f := range all {
-		b.WriteString(filled(fmt.Sprintf("%4d  ", f.Number), plain(f.Title)))
+		b.WriteString(Wrapped(fmt.Sprintf("%4d  ", f.Number), plain(f.Title), columns))
 		about := string(f.Grade) + ", " + string(f.Disclosure)
 		if f.Class != findings.ClassProxy {
 			about += "; " + f.Class.String()
@@ -23,10 +24,10 @@ func WriteFindings(w io.Writer, all findings.Catalogue) error {
 		if f.Versions != "" {
 			about += "; seen: " + f.Versions
 		}
-		b.WriteString(filled("        ", plain(about)))
+		b.WriteString(Wrapped("        ", plain(about), columns))
 	}
-	fmt.Fprintf(&b, "\n%d findings. 'skewproof finding NUMBER' describes one. Private first: it goes to security@kubernetes.io\nbefore it is published.\n",
-		len(all))
+	b.WriteString("\n" + Wrapped("", fmt.Sprintf("%d findings. 'skewproof finding NUMBER' describes one. Private first: it goes to "+
+		"security@kubernetes.io before it is published.", len(all)), columns))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -34,20 +35,21 @@ func WriteFindings(w io.Writer, all findings.Catalogue) error {
 // WriteFinding describes a finding for a terminal.
 func WriteFinding(w io.Writer, f findings.Finding) error {
 	var b strings.Builder
-	b.WriteString(filled("", fmt.Sprintf("Finding %d: %s", f.Number, plain(f.Title))))
+	columns := Columns(w)
+	b.WriteString(Wrapped("", fmt.Sprintf("Finding %d: %s", f.Number, plain(f.Title)), columns))
 	for _, s := range f.Sections() {
 		b.WriteString("\n")
 		if s.Title != "" {
 			b.WriteString(strings.ToUpper(s.Title) + "\n")
 		}
 		if s.Text != "" {
-			b.WriteString(filled("  ", plain(s.Text)))
+			b.WriteString(Wrapped("  ", plain(s.Text), columns))
 		}
 		for _, r := range s.Rows {
-			b.WriteString(filled("  - ", r.What+": "+plain(rowText(r))))
+			b.WriteString(Wrapped("  - ", r.What+": "+plain(rowText(r)), columns))
 		}
 		for _, item := range s.List {
-			b.WriteString(filled("  - ", plain(item)))
+			b.WriteString(Wrapped("  - ", plain(item), columns))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

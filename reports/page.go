@@ -127,7 +127,7 @@ func (p page) html(w io.Writer) error {
 
 // text writes the page for a terminal.
 func (p page) text(w io.Writer, opts SummaryOptions) error {
-	t := &terminal{SummaryOptions: opts}
+	t := &terminal{SummaryOptions: opts, columns: Columns(w)}
 	if p.Outcome != "" {
 		t.headed(p.Outcome, p.Says(), p.Sentence)
 	}
@@ -135,7 +135,7 @@ func (p page) text(w io.Writer, opts SummaryOptions) error {
 		fmt.Fprintf(t, "%s\n\n", plain(note))
 	}
 	p.summarize(t)
-	t.WriteString(filled("", plain(p.Lead)))
+	t.WriteString(Wrapped("", plain(p.Lead), t.columns))
 	for _, s := range p.Sections {
 		if err := s.text(t); err != nil {
 			return err
@@ -150,7 +150,7 @@ func (s section) text(t *terminal) error {
 		fmt.Fprintln(t, plain(heading))
 	}
 	if s.Note != "" {
-		t.WriteString(filled("", plain(s.Note)))
+		t.WriteString(Wrapped("", plain(s.Note), t.columns))
 	}
 	if s.Table != nil {
 		columns := tabwriter.NewWriter(t, 0, 0, 2, ' ', 0)
@@ -170,7 +170,7 @@ func (s section) text(t *terminal) error {
 		}
 	}
 	for _, i := range s.List {
-		t.WriteString(filled("- ", plain(i.Text)))
+		t.WriteString(Wrapped("- ", plain(i.Text), t.columns))
 		if i.Note != "" {
 			fmt.Fprintf(t, "  %s\n", plain(i.Note))
 		}

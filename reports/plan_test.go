@@ -153,7 +153,7 @@ func TestFilled(t *testing.T) {
 	text := strings.Repeat("word ", 100)
 	out := filled("  - ", text)
 	for _, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
-		if len(line) > planWidth || !strings.HasPrefix(line, "  - ") && !strings.HasPrefix(line, "    ") {
+		if len(line) > mostColumns || !strings.HasPrefix(line, "  - ") && !strings.HasPrefix(line, "    ") {
 			t.Errorf("line %q", line)
 		}
 	}

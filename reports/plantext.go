@@ -7,8 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// planWidth is the width of a plan in a terminal, in columns.
-const planWidth = 100
+// mostColumns is the width of texts, in columns, where no terminal is narrower.
+const mostColumns = 100
+
+// Columns is the width of texts for w. A writer to a terminal has a method of this name.
+func Columns(w io.Writer) int {
+	if t, ok := w.(interface{ Columns() int }); ok {
+		return min(t.Columns(), mostColumns)
+	}
+	return mostColumns
+}
 
 // planForm is how a plan is written as text.
 type planForm struct {
@@ -18,21 +26,21 @@ type planForm struct {
 	strong  string // around the title of a step
 	margin  string // before every paragraph
 	// paragraph begins with begin. stepCode is code that belongs to a step.
-	paragraph func(begin, text string) string
+	paragraph func(begin, text string, columns int) string
 	stepCode  func(code string) string
 }
 
 var (
 	terminalPlan = planForm{
 		heading: func(text string) string { return strings.ToUpper(plain(text)) + "\n" },
-		span:    func(s planSpan) string { return plain(s.Text) }, margin: "  ", paragraph: filled,
+		span:    func(s planSpan) string { return plain(s.Text) }, margin: "  ", paragraph: Wrapped,
 		stepCode: func(code string) string { return indented(code, "       ") },
 	}
 	markdownPlan = planForm{
 		title: "# ", strong: "**",
 		heading:   func(text string) string { return "## " + markdownText(text) + "\n\n" },
 		span:      markdownSpan,
-		paragraph: func(begin, text string) string { return begin + text + "\n" },
+		paragraph: func(begin, text string, _ int) string { return begin + text + "\n" },
 		stepCode: func(code string) string { // which cannot end its own block
 			return "\n   ```\n" + indented(strings.ReplaceAll(code, "```", "'''"), "   ") + "   ```\n"
 		},
@@ -60,37 +68,37 @@ func (f planForm) write(w io.Writer, p UpgradePlan, without planDetail) error {
 		if block.Heading != "" {
 			b.WriteString(f.heading(block.Heading))
 		}
-		b.WriteString(f.block(block))
+		b.WriteString(f.block(block, Columns(w)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (f planForm) block(block planBlock) string {
+func (f planForm) block(block planBlock, columns int) string {
 	var b strings.Builder
 	switch {
 	case block.Table != nil: // only for a terminal, and so is other code than that of a step
 		for _, row := range block.Table.Rows {
-			b.WriteString(filled("  ", f.text(row[0])))
+			b.WriteString(Wrapped("  ", f.text(row[0]), columns))
 			for i, cell := range row[1:] {
-				b.WriteString(filled("      ", plain(block.Table.Head[i+1])+": "+f.text(cell)))
+				b.WriteString(Wrapped("      ", plain(block.Table.Head[i+1])+": "+f.text(cell), columns))
 			}
 		}
 	case block.Code != "":
 		b.WriteString(indented(block.Code, "  "))
 	case len(block.Ordered) > 0:
 		for i, item := range block.Ordered {
-			b.WriteString(f.paragraph(fmt.Sprintf("%s%d. ", f.margin, i+1), f.strong+f.text(item.Title)+f.strong+" "+f.text(item.Text)))
+			b.WriteString(f.paragraph(fmt.Sprintf("%s%d. ", f.margin, i+1), f.strong+f.text(item.Title)+f.strong+" "+f.text(item.Text), columns))
 			for _, code := range item.Code {
 				b.WriteString(f.stepCode(code))
 			}
 		}
 	case len(block.List) > 0:
 		for _, item := range block.List {
-			b.WriteString(f.paragraph(f.margin+"- ", f.text(item)))
+			b.WriteString(f.paragraph(f.margin+"- ", f.text(item), columns))
 		}
 	default:
-		b.WriteString(f.paragraph(f.margin, f.text(block.Text)))
+		b.WriteString(f.paragraph(f.margin, f.text(block.Text), columns))
 	}
 	return b.String()
 }
@@ -123,7 +131,7 @@ func markdownText(s string) string {
 	return b.String()
 }
 
-func filled(begin, text string) string { return Wrapped(begin, text, planWidth) }
+func filled(begin, text string) string { return Wrapped(begin, text, mostColumns) }
 
 // Wrapped breaks a text into lines of so many columns, if no word is longer. The first line begins
 // with begin, the others are as far to the right.

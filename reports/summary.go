@@ -24,6 +24,7 @@ type SummaryOptions struct {
 type terminal struct {
 	strings.Builder
 	SummaryOptions
+	columns int
 }
 
 // verdict begins the text with the verdict.

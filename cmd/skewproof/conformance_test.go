@@ -108,7 +108,7 @@ func TestConformanceOfTheReference(t *testing.T) {
 	if core := report.Profiles[0]; core.Known != 1 || core.Skipped != 1 {
 		t.Errorf("%+v, want one known and one skipped", core)
 	}
-	if s := report.Scenarios[1]; s.Core.Result != reports.ResultSkipped || !strings.Contains(s.Core.Reason, "does not run on sim") {
+	if s := report.Scenarios[1]; s.Core.Result != reports.ResultSkipped || !strings.Contains(s.Core.Reason, "it runs on local") {
 		t.Errorf("%s: %+v, want it skipped with the reason", s.Name, s.Core)
 	}
 	if len(report.Control.Runs) != 1 || report.Control.Result != reports.ResultPassed {

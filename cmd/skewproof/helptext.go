@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -13,20 +12,13 @@ import (
 	"github.com/skewproof/skewproof/reports"
 )
 
-// withHelp makes the help of all commands as wide as the terminal, and 100 columns at most.
+// withHelp makes the help of all commands as wide as other texts.
 func withHelp(root *cobra.Command) {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		// The library writes a flag that may stand alone as --known string[="true"].
 		usage := strings.ReplaceAll(cmd.UsageString(), `--known string[="true"]`, `--known[=FILE]         `)
-		fmt.Fprint(cmd.OutOrStdout(), folded(cmp.Or(cmd.Long, cmd.Short)+"\n\n"+usage, helpColumns(cmd.OutOrStdout())))
+		fmt.Fprint(cmd.OutOrStdout(), folded(cmp.Or(cmd.Long, cmd.Short)+"\n\n"+usage, reports.Columns(cmd.OutOrStdout())))
 	})
-}
-
-func helpColumns(out io.Writer) int {
-	if columns, _, ok := terminalSize(out); ok {
-		return max(60, min(columns, 100))
-	}
-	return 100
 }
 
 // entry is the beginning of an entry of a list: a term, such as a flag, and two spaces or more.

@@ -117,7 +117,7 @@ func listWide(out io.Writer, all []suite.Listed) error {
 			if line.text == "" && line.what != s.Name {
 				continue
 			}
-			if _, err := io.WriteString(out, reports.Wrapped(line.what, line.text, helpColumns(out))); err != nil {
+			if _, err := io.WriteString(out, reports.Wrapped(line.what, line.text, reports.Columns(out))); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
@@ -76,6 +77,14 @@ func (o standardOutput) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	return n, err
+}
+
+// Columns is the width of texts: that of the terminal, if it is one.
+func (o standardOutput) Columns() int {
+	if columns, _, ok := terminalSize(o); ok {
+		return max(columns, 60)
+	}
+	return math.MaxInt
 }
 
 func isTerminal(w io.Writer) bool {

@@ -161,11 +161,9 @@ func (p *Plan) checkSpec(given Spec, subjects []string, servers int) error {
 	case !slices.Contains(subjects, s.Subject):
 		return fmt.Errorf("--subject %q: the backend %s has %s", s.Subject, s.Backend, strings.Join(subjects, ", "))
 	case !chosen.Limits.Allows(s.Backend):
-		return fmt.Errorf("--backend %s: %s runs on %s only, %s",
-			s.Backend, chosen.Name, strings.Join(chosen.Limits.Backends, ", "), chosen.Limits.Reason)
+		return fmt.Errorf("--backend %s: %s %s", s.Backend, chosen.Name, chosen.Limits.OnBackends())
 	case !chosen.Limits.AllowsSubject(s.Subject):
-		return fmt.Errorf("--subject %s: %s is for %s only, %s",
-			s.Subject, chosen.Name, strings.Join(chosen.Limits.Subjects, ", "), chosen.Limits.Reason)
+		return fmt.Errorf("--subject %s: %s %s", s.Subject, chosen.Name, chosen.Limits.ForSubjects())
 	case semver.Compare(s.To, s.From) < 0:
 		return WrongOrder(s.From, s.To, given.From != "", given.To != "")
 	case chosen.NeedsTwoVersions && s.From == s.To:

@@ -1,6 +1,9 @@
 package scenario
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Family is a group of scenarios in the catalogue, by the subject for which a reader looks.
 type Family string
@@ -46,6 +49,16 @@ type Limits struct {
 	Subjects []string `json:"subjects,omitempty"`
 	// Reason is the reason, as the end of a sentence: "because it needs a hundred servers".
 	Reason string `json:"reason,omitempty"`
+}
+
+// OnBackends says the limit with its reason: "runs on sim only, because …".
+func (l Limits) OnBackends() string {
+	return "runs on " + strings.Join(l.Backends, ", ") + " only, " + l.Reason
+}
+
+// ForSubjects says the limit with its reason: "is for reference only, because …".
+func (l Limits) ForSubjects() string {
+	return "is for " + strings.Join(l.Subjects, ", ") + " only, " + l.Reason
 }
 
 // Allows reports whether the scenario runs on the backend.

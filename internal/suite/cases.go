@@ -110,9 +110,9 @@ func (c *Conformance) scenarioCase(s scenario.Scenario) *Case {
 	plan, err := k.Spec.Plan()
 	switch {
 	case !s.Limits.Allows(c.Spec.Backend):
-		k.refuse(reports.ResultSkipped, fmt.Sprintf("it does not run on %s: %s", c.Spec.Backend, s.Limits.Reason))
+		k.refuse(reports.ResultSkipped, "it "+s.Limits.OnBackends())
 	case !s.Limits.AllowsSubject(k.Spec.Subject):
-		k.refuse(reports.ResultSkipped, fmt.Sprintf("it is not for subject %s: %s", k.Spec.Subject, s.Limits.Reason))
+		k.refuse(reports.ResultSkipped, "it "+s.Limits.ForSubjects())
 	case err != nil:
 		k.refuse(reports.ResultSkipped, "it is not for this backend, subject or pair of versions: "+err.Error())
 	default:
@@ -142,7 +142,7 @@ func (c *Conformance) controlCase(s scenario.Scenario) (k *Case, why string) {
 		spec = run.Spec{Scenario: s.Name, Backend: scenario.BackendSim, Subject: subject, OnlyReads: true}
 	}
 	if !s.Limits.Allows(spec.Backend) {
-		return nil, "it does not run on " + spec.Backend + ": " + s.Limits.Reason
+		return nil, "it " + s.Limits.OnBackends()
 	}
 	plan, err := spec.Plan()
 	if err != nil {

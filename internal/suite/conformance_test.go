@@ -132,9 +132,9 @@ func TestOnlyLimitsRefuseAScenario(t *testing.T) {
 				want := ""
 				switch {
 				case !s.Limits.Allows(backend):
-					want = "does not run on " + backend
+					want = "it runs on " + strings.Join(s.Limits.Backends, ", ") + " only, because "
 				case !s.Limits.AllowsSubject(subject):
-					want = "is not for subject " + subject
+					want = "it is for " + strings.Join(s.Limits.Subjects, ", ") + " only, because "
 				}
 				if k := of[i]; (k.plan == nil) != (want != "") || !strings.Contains(k.Scenario.Core.Reason, want) {
 					t.Errorf("%s on %s with %s: refused %v, %s; want %q", s.Name, backend, subject, k.plan == nil, k.Scenario.Core.Reason, want)

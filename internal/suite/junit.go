@@ -9,7 +9,8 @@ import (
 // "conformance." with the family of the scenario, or "conformance.control" for a control run, and
 // its name is that of the scenario. The case [reports.OverallCase] is always there and shows the
 // result of the conformance report, because a suite can prove nothing although no other case fails.
-// With --known, a case passes if findings explain all its violations.
+// With --known, a case passes if findings explain all its violations. The output of a case names
+// the report of its run, relative to the file, and the command that repeats the run.
 func junitOf(cases []*Case, c reports.ConformanceReport) ([]byte, error) {
 	suite := reports.JUnitSuite{
 		Name: "skewproof conformance", Package: "conformance", Time: reports.JUnitSeconds(c.Metadata.DurationSeconds),
@@ -25,7 +26,11 @@ func junitOf(cases []*Case, c reports.ConformanceReport) ([]byte, error) {
 // junit is the test case of a case.
 func (k *Case) junit() reports.JUnitCase {
 	result, why := k.Result()
-	t := reports.JUnitCase{Time: reports.JUnitSeconds(k.carriedOut().DurationSeconds), SystemOut: why}
+	c := k.carriedOut()
+	t := reports.JUnitCase{Time: reports.JUnitSeconds(c.DurationSeconds), SystemOut: why}
+	if c.Page != "" {
+		t.SystemOut = "report: " + c.Page + "\nrepeat: " + reports.WithoutPaths(c.Reproduce) + "\n" + why
+	}
 	t.Classname, t.Name = k.junitName()
 	switch {
 	case k.Interrupted:

@@ -41,7 +41,9 @@ func junitSuite(t *testing.T, cases []*Case, c reports.ConformanceReport) report
 func TestJUnitNamesAndTimes(t *testing.T) {
 	control := &Case{Name: "negative control quiet on none", Labels: []string{"control", "quiet"}}
 	control.Control = &reports.ControlRun{
-		Scenario: "quiet", Subject: "none", Result: reports.ResultPassed, CarriedOut: reports.CarriedOut{DurationSeconds: 42},
+		Scenario: "quiet", Subject: "none", Result: reports.ResultPassed, CarriedOut: reports.CarriedOut{
+			DurationSeconds: 42, Page: "control/quiet/report.html", Reproduce: "skewproof run quiet --binary kube-apiserver@v1.37.1=/home/me/apiserver",
+		},
 	}
 	got := junitSuite(t, []*Case{scenarioThat(reports.ResultPassed, "", 81.5), control}, reports.ConformanceReport{Result: reports.ResultPassed})
 	var cases []string
@@ -51,6 +53,10 @@ func TestJUnitNamesAndTimes(t *testing.T) {
 	want := []string{"conformance.upgrades quiet 81.5", "conformance.control quiet on none 42", "conformance verdict 0"}
 	if !slices.Equal(cases, want) {
 		t.Errorf("cases %q, want %q", cases, want)
+	}
+	const says = "report: control/quiet/report.html\nrepeat: skewproof run quiet --binary kube-apiserver@v1.37.1=…/apiserver\n"
+	if out := got.Cases[1].SystemOut; !strings.HasPrefix(out, says) {
+		t.Errorf("the output of the control run is %q", out)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/skewproof/skewproof/internal/run"
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/reports"
+	"github.com/skewproof/skewproof/reports/findings"
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
@@ -227,6 +228,23 @@ func TestVersionsThatServeTheSame(t *testing.T) {
 					t.Errorf("finding %d applies, although no server lacks anything", f.Number)
 				}
 			}
+		}
+	}
+}
+
+// narrow is a terminal of 60 columns.
+type narrow struct{ bytes.Buffer }
+
+func (*narrow) Columns() int { return 60 }
+
+// Texts fit the terminal, except for commands, which are to be copied.
+func TestTextsFitTheTerminal(t *testing.T) {
+	var b narrow
+	err := errors.Join(reports.WritePlanText(&b, planOf(t, "v1.36.3", "v1.37.1", Flags{})), reports.WriteFindings(&b, findings.All()),
+		reports.WriteFinding(&b, findings.All()[0]), reports.WriteExplanation(&b, reports.Explanation{MustHold: strings.Repeat("word ", 30)}))
+	for line := range strings.Lines(b.String()) {
+		if !strings.HasPrefix(line, "       ") && len([]rune(line)) > 61 && len(strings.Fields(line)) > 2 {
+			t.Errorf("error %v, %d columns: %s", err, len([]rune(line))-1, line)
 		}
 	}
 }
