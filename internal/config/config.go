@@ -18,6 +18,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	yamlnode "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
@@ -154,13 +155,15 @@ func (r *reader) documents(text string) error {
 	for i, one := range separator.Split(text, -1) {
 		raw, err := yaml.YAMLToJSON([]byte(one))
 		switch {
-		case err != nil && strings.Contains(one, "{{"):
+		case err != nil && (strings.Contains(one, "{{") || strings.Contains(one, "{%")):
 			err = fmt.Errorf("%w; it looks like a template: give what is made of it", err)
 		case err != nil:
 		case string(raw) == "null":
 			continue
 		case raw[0] != '{':
 			return fmt.Errorf("document %d has no fields. %s", i+1, give)
+		case !alone(one):
+			err = errors.New("something follows its first object; put a line with --- between objects")
 		default:
 			if _, twice := yaml.YAMLToJSONStrict([]byte(one)); twice != nil {
 				_, where, _ := strings.Cut(strings.Join(strings.Fields(twice.Error()), " "), "errors: ")
@@ -173,6 +176,14 @@ func (r *reader) documents(text string) error {
 		}
 	}
 	return nil
+}
+
+// alone reports whether nothing follows the first value of a text in YAML, which is all that others
+// read of it.
+func alone(text string) bool {
+	var value yamlnode.Node
+	values := yamlnode.NewDecoder(strings.NewReader(text))
+	return values.Decode(&value) != nil || errors.Is(values.Decode(&value), io.EOF)
 }
 
 // document reads one document, of a kind if it names none itself.

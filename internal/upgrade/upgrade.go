@@ -208,5 +208,5 @@ func notes(o Options, p reports.UpgradePlan, skew []string) (notes []string) {
 		}
 	}
 	return append(notes, "The plan does not know your custom resources, your aggregated APIs, or resources behind feature gates that are off by default. "+
-		"Of flags other than feature gates, `--runtime-config` and those about peers, it checks names and types, but not whether values make sense or files exist.")
+		"Of most flags it checks names and types, but not whether values make sense or files exist (docs/operators.md).")
 }
