@@ -107,9 +107,11 @@ func content(name string, stdin io.Reader) ([]byte, error) {
 // reader collects what files say.
 type reader struct {
 	File
-	name string      // of the present file
-	seen []string    // kinds of kubeadm's documents
-	args []gates.Set // of kubeadm's ClusterConfiguration
+	name string   // of the present file
+	seen []string // kinds of kubeadm's documents
+	// These are of kubeadm's ClusterConfiguration.
+	args         []gates.Set
+	certificates string // their directory
 }
 
 func (r *reader) read(name string, body []byte, commandLine bool) error {

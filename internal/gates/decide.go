@@ -26,8 +26,11 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// Proxy is the feature gate of the Mixed Version Proxy.
-const Proxy = "UnknownVersionInteroperabilityProxy"
+// Proxy is the feature gate of the Mixed Version Proxy, and Identity the one that it needs.
+const (
+	Proxy    = "UnknownVersionInteroperabilityProxy"
+	Identity = "APIServerIdentity"
+)
 
 // These are the flags that this package reads.
 const (
@@ -40,8 +43,12 @@ const (
 	UIDGate    = "RemoteRequestHeaderUID"
 )
 
-// FromKubeadm is where flags were found that kubeadm gives by itself.
-const FromKubeadm = "kubeadm"
+// FromKubeadm is where flags were found that kubeadm gives by itself, and Certificates its directory
+// of certificates.
+const (
+	FromKubeadm  = "kubeadm"
+	Certificates = "/etc/kubernetes/pki"
+)
 
 // Set is a flag as somebody sets it. A flag without a name is a word that belongs to no flag.
 type Set struct {
@@ -76,6 +83,8 @@ type Decision struct {
 	Reasons []string
 	// Notes say what was not checked.
 	Notes []string
+	// Emulates is the minor version that the server behaves like, such as "v1.36".
+	Emulates string
 
 	gates  featuregate.MutableVersionedFeatureGate
 	values *pflag.FlagSet
@@ -83,11 +92,17 @@ type Decision struct {
 
 // Gate reports whether a feature gate is on. A gate that the version does not know is off.
 func (d Decision) Gate(name string) bool {
-	if d.gates == nil {
-		return false
+	return d.knows(name) && d.gates.Enabled(featuregate.Feature(name))
+}
+
+// Off reports whether the version knows a feature gate, which is off.
+func (d Decision) Off(name string) bool { return d.knows(name) && !d.Gate(name) }
+
+func (d Decision) knows(name string) (known bool) {
+	if d.gates != nil {
+		_, known = d.gates.GetAll()[featuregate.Feature(name)]
 	}
-	_, known := d.gates.GetAll()[featuregate.Feature(name)]
-	return known && d.gates.Enabled(featuregate.Feature(name))
+	return known
 }
 
 // Value returns the value of a flag, or its default. It is empty if the version has no such flag.
@@ -193,7 +208,7 @@ func (d Decision) with(r Recording, flags []Set) (Decision, error) {
 	if len(d.Reasons) == 0 {
 		d.Reasons = slices.Concat(words(registry.Validate()...), d.oldNeeds(at), d.peers(), d.headers(), d.plugins(r.Plugins), d.other(at, effective.EmulationVersion()), apisRefused(apis, r.APIs, d.Value("enable-priority-and-fairness"), at))
 	}
-	d.Starts = len(d.Reasons) == 0
+	d.Starts, d.Emulates = len(d.Reasons) == 0, "v"+effective.EmulationVersion().String()
 	return d, nil
 }
 

@@ -6,6 +6,7 @@ package upgrade
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -76,6 +77,14 @@ func (f Flags) last(name string) (value string) {
 	return value
 }
 
+// certificates returns kubeadm's directory of certificates, which clusters may choose.
+func (f Flags) certificates() string {
+	if client := f.last("proxy-client-cert-file"); path.Base(client) == "front-proxy-client.crt" {
+		return path.Dir(client)
+	}
+	return gates.Certificates
+}
+
 // words returns the flags that decide about the Mixed Version Proxy.
 func (f Flags) words() (words []string) {
 	for _, s := range f.Set {
@@ -110,7 +119,7 @@ func Find(from, to string, directories ...string) (older, newer recorded.Recordi
 	}{{"--from", from, &older}, {"--to", to, &newer}} {
 		if *side.to, err = recorded.Find(side.version, directories...); err != nil {
 			hint := ""
-			if semver.IsValid(side.version) {
+			if semver.Canonical(side.version) == side.version { // others are refused there
 				hint = fmt.Sprintf("; record it with 'skewproof plan --record %s'", side.version)
 			}
 			return older, newer, run.Usagef("%s %w%s", side.flag, err, hint)
@@ -123,13 +132,19 @@ func Find(from, to string, directories ...string) (older, newer recorded.Recordi
 // refused by 'skewproof run'.
 func Make(o Options) (p reports.UpgradePlan, specs []run.Spec) {
 	from, to, known := o.From.All.Name, o.To.All.Name, findings.All()
+	for _, side := range []*recorded.Recording{&o.From, &o.To} {
+		var note string
+		if *side, note = emulating(*side, o.Flags); note != "" {
+			o.Notes = append(slices.Clip(o.Notes), note)
+		}
+	}
 	p = reports.UpgradePlan{
 		APIVersion: reports.APIVersion, Kind: reports.KindPlan, SkewproofVersion: o.Version, From: from, To: to,
 		Appears: only(o.To, o.From), Vanishes: only(o.From, o.To),
 		Protection: protections(from, to, o.Flags),
 	}
 	asked := p.Protection[0]
-	p.Notes = notes(o, p, addSkew(&p, o.Flags.Recordings))
+	p.Notes = notes(o, p, addSkew(&p, o.Flags))
 	p.Demands = demands(from, to)
 	then := leadsTo(p, asked, o.Flags)
 	p.Findings = applying(known, p, asked, then)
