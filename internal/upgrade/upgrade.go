@@ -162,7 +162,7 @@ func Make(o Options) (p reports.UpgradePlan, specs []run.Spec) {
 	p.Back = back(p)
 	p.Rehearsal = []reports.PlanScenario{}
 	runs := rehearsal(known, p, then, o.Flags)
-	p.Notes = append(p.Notes, lackOf(runs)...)
+	p.Lacks = lackOf(runs)
 	for _, r := range runs {
 		p.Rehearsal = append(p.Rehearsal, reports.PlanScenario{Name: r.spec.Scenario, Why: r.why, Command: r.spec.Command()})
 		specs = append(specs, r.spec)
@@ -222,6 +222,6 @@ func notes(o Options, p reports.UpgradePlan, skew []string) (notes []string) {
 			notes = append(notes, fmt.Sprintf("No rehearsal: kube-apiserver %s cannot be built with published modules.", r.All.Name))
 		}
 	}
-	return append(notes, "The plan does not know your custom resources, your aggregated APIs, or resources behind feature gates that are off by default. "+
-		"Of most flags it checks names and types, but not whether values make sense or files exist (docs/operators.md).")
+	return append(notes, "Your custom resources, your aggregated APIs, resources behind feature gates that are off by default; and of most flags, whether "+
+		"values make sense and files exist (docs/operators.md).")
 }

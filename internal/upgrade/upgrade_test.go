@@ -53,7 +53,8 @@ func TestGoldenPlans(t *testing.T) {
 const peerCA = gates.Certificates + "/ca.crt"
 
 // flagSets are flags of the servers for tests over all pairs.
-var flagSets = []Flags{{}, with("", peerCA), with(gateOn, peerCA), with("RemoteRequestHeaderUID=false", ""), with("kube:WatchList=true", "")}
+var flagSets = []Flags{{}, with("", peerCA), with(gateOn, peerCA), with("RemoteRequestHeaderUID=false", ""),
+	with("kube:WatchList=true", "").With("etcd-servers", "https://10.0.0.1:2379").With("etcd-cafile", peerCA).With("advertise-address", "10.0.0.1")}
 
 // with are flags of the servers, as far as they are not empty.
 func with(list, authority string) Flags {
@@ -492,7 +493,7 @@ func TestTheRehearsalHasTheFlags(t *testing.T) {
 		{Name: "external-hostname", Value: "$(HOST)"}, {Name: history.FeatureGates, Value: "kube:WatchList=f,kube:" + gateOn},
 	}
 	p := planOf(t, "v1.36.3", "v1.37.1", Flags{Set: file}.With(gates.PeerCAFile, peerCA))
-	notes := strings.Join(p.Notes, "\n")
+	notes := strings.Join(p.Lacks, "\n")
 	for _, want := range []string{"`--etcd-servers`. Reason: the run cannot give servers this value, because the run starts its own etcd",
 		"`--encryption-provider-config`, `--peer-ca-file`. Reason: this is a file of a node.", "`--external-hostname`. Reason: the value of the variable"} {
 		if !strings.Contains(notes, want) {
