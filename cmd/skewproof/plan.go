@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/binaries"
@@ -77,14 +76,15 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 					return err
 				}
 			}
+			ofPlan := slices.ContainsFunc([]string{"output", "feature-gates", "peer-ca-file", "config", "flags-from", "rehearse", "out"}, cmd.Flags().Changed)
 			if version != "" {
-				if !only(cmd, "record", "documents", "binary") {
+				if from != "" || to != "" || fields || ofPlan {
 					return usage("--record records one version; make the plan in a second command, without --record")
 				}
 				return record(cmd.Context(), version, dir, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			if fields {
-				if from == "" || to == "" || !only(cmd, "record-fields", "from", "to", "documents", "binary") {
+				if from == "" || to == "" || ofPlan {
 					return usage("--record-fields compares two versions; give --from and --to, and no flags of a plan")
 				}
 				return recordFields(cmd.Context(), from, to, dir, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -146,17 +146,6 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 		"directory of recordings, in addition to those of released versions (default skewproof/recorded in the user's cache directory)")
 	flags.Var(&own, "binary", "with --record: a kube-apiserver of your own, as kube-apiserver@VERSION=PATH")
 	return cmd
-}
-
-// only reports whether no flags of a command are given besides these.
-func only(cmd *cobra.Command, names ...string) bool {
-	others := 0
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains(names, f.Name) {
-			others++
-		}
-	})
-	return others == 0
 }
 
 // openConfig reads the files of a plan, or the one with a command line if lines is true. Without

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -206,7 +205,7 @@ func (d Decision) with(r Recording, flags []Set) (Decision, error) {
 		d.Reasons = words(registry.Set(), d.refuses(logging))
 	}
 	if len(d.Reasons) == 0 {
-		d.Reasons = slices.Concat(words(registry.Validate()...), d.oldNeeds(at), d.peers(), d.headers(), d.plugins(r.Plugins), d.other(at, effective.EmulationVersion()), apisRefused(apis, r.APIs, d.Value("enable-priority-and-fairness"), at))
+		d.Reasons = slices.Concat(words(registry.Validate()...), d.oldNeeds(at), d.peers(), d.headers(), d.other(at, effective.EmulationVersion(), r.Plugins), apisRefused(apis, r.APIs, d.Value("enable-priority-and-fairness")))
 	}
 	d.Starts, d.Emulates = len(d.Reasons) == 0, "v"+effective.EmulationVersion().String()
 	return d, nil
@@ -264,7 +263,6 @@ var types = map[string]func(to *pflag.FlagSet, name, short string){
 	"bool":        func(to *pflag.FlagSet, name, short string) { to.BoolP(name, short, false, "") },
 	"portRange":   func(to *pflag.FlagSet, name, short string) { to.VarP(&utilnet.PortRange{}, name, short, "") },
 	"int":         func(to *pflag.FlagSet, name, short string) { to.IntP(name, short, 0, "") },
-	"int32":       func(to *pflag.FlagSet, name, short string) { to.Int32P(name, short, 0, "") },
 	"int64":       func(to *pflag.FlagSet, name, short string) { to.Int64P(name, short, 0, "") },
 	"uint":        func(to *pflag.FlagSet, name, short string) { to.UintP(name, short, 0, "") },
 	"float32":     func(to *pflag.FlagSet, name, short string) { to.Float32P(name, short, 0, "") },
@@ -276,7 +274,6 @@ var types = map[string]func(to *pflag.FlagSet, name, short string){
 
 	"int32Slice":     func(to *pflag.FlagSet, name, short string) { to.Int32SliceP(name, short, nil, "") },
 	"stringToString": func(to *pflag.FlagSet, name, short string) { to.StringToStringP(name, short, nil, "") },
-	"quantity":       func(to *pflag.FlagSet, name, short string) { to.VarP(&resource.QuantityValue{}, name, short, "") },
 	"mapStringString": func(to *pflag.FlagSet, name, short string) {
 		to.VarP(cliflag.NewMapStringStringNoSplit(&map[string]string{}), name, short, "")
 	},
@@ -367,40 +364,26 @@ func (d Decision) headers() (reasons []string) {
 	return reasons
 }
 
-// plugins are the refusals of AdmissionOptions.Validate (pkg/kubeapiserver/options, and
-// k8s.io/apiserver).
-func (d Decision) plugins(known []string) (reasons []string) {
-	named := map[string]sets.Set[string]{}
-	for _, flag := range []string{"enable-admission-plugins", "disable-admission-plugins", "admission-control"} {
-		names, _ := d.values.GetStringSlice(flag) // none, if the version has no such flag
-		named[flag] = sets.New(names...)
-		for _, name := range sets.List(named[flag]) {
-			if len(known) > 0 && !slices.Contains(known, name) {
+// other are the refusals of admission plugins that the version does not have
+// (AdmissionOptions.Validate in k8s.io/apiserver), of flags of emulation without it
+// (ServerRunOptions.Validate), of metrics of another version (k8s.io/component-base/metrics), and of
+// a reconciler that does not exist (pkg/controlplane/instance.go).
+func (d Decision) other(binary, emulated *version.Version, plugins []string) (reasons []string) {
+	for _, flag := range []string{"enable-admission-plugins", "disable-admission-plugins"} {
+		names, _ := d.values.GetStringSlice(flag) // none, if its type is not recorded
+		for _, name := range names {
+			if len(plugins) > 0 && !slices.Contains(plugins, name) {
 				reasons = append(reasons, fmt.Sprintf("%s plugin %q is unknown", flag, name))
 			}
 		}
 	}
-	if both := named["enable-admission-plugins"].Intersection(named["disable-admission-plugins"]); both.Len() > 0 {
-		reasons = append(reasons, fmt.Sprintf("%v in enable-admission-plugins and disable-admission-plugins overlapped", sets.List(both)))
-	}
-	return reasons
-}
-
-// other are the refusals of flags of emulation without it (ServerRunOptions.Validate), of metrics
-// of another version (k8s.io/component-base/metrics), and of a reconciler that does not exist
-// (pkg/controlplane/instance.go).
-func (d Decision) other(binary, emulated *version.Version) (reasons []string) {
 	for _, f := range [][2]string{{"emulation", "Emulation"}, {"runtime-config-emulation", "RuntimeConfigEmulation"}} {
 		if d.Value(f[0]+"-forward-compatible") == "true" && binary.WithPatch(0).EqualTo(emulated) {
 			reasons = append(reasons, fmt.Sprintf("ServerRunOptions.%sForwardCompatible cannot be set to true if the emulation version is the same as the binary version", f[1]))
 		}
 	}
 	shown, previous := d.Value("show-hidden-metrics-for-version"), fmt.Sprintf("%d.%d", binary.Major(), binary.Minor()-1)
-	switch {
-	case shown == "" || shown == previous:
-	case binary.Minor() < 36:
-		reasons = append(reasons, "--show-hidden-metrics-for-version must be omitted or have the value '"+previous+"'. Only the previous minor version is allowed")
-	default:
+	if shown != "" && shown != previous {
 		reasons = append(reasons, fmt.Sprintf("metrics.showHiddenMetricsForVersion: Invalid value: %q: must be omitted or have the value '%s'; "+
 			"only the previous minor version is allowed", shown, previous))
 	}
@@ -413,7 +396,7 @@ func (d Decision) other(binary, emulated *version.Version) (reasons []string) {
 
 // apisRefused are the refusals of APIEnablementOptions.Validate (k8s.io/apiserver), and those of
 // MergeAPIResourceConfigs about keys and values.
-func apisRefused(apis cliflag.ConfigurationMap, known []string, fairness string, at *version.Version) (reasons []string) {
+func apisRefused(apis cliflag.ConfigurationMap, known []string, fairness string) (reasons []string) {
 	for key, value := range apis { // Complete (pkg/controlplane/apiserver/options)
 		switch first, second, _ := strings.Cut(key, "/"); {
 		case first == "v1", first == "api" && strings.HasPrefix(second+"/", "v1/"):
@@ -432,9 +415,6 @@ func apisRefused(apis cliflag.ConfigurationMap, known []string, fairness string,
 		break
 	}
 	if apis["api/all"] == "false" && len(apis) == 1 {
-		if at.Minor() < 36 {
-			return append(reasons, "invalid key with only api/all=false")
-		}
 		return append(reasons, "invalid runtime-config with only api/all=false")
 	}
 	unknown := sets.New[string]()
@@ -449,10 +429,7 @@ func apisRefused(apis cliflag.ConfigurationMap, known []string, fairness string,
 		case len(words) != 2 && len(words) != 3:
 			return append(reasons, "runtime-config invalid key "+key)
 		case len(known) > 0 && !slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, words[0]+"/") }):
-			if at.Minor() < 36 {
-				words = words[:1]
-			}
-			unknown.Insert(strings.Join(words[:min(len(words), 2)], "/"))
+			unknown.Insert(words[0] + "/" + words[1])
 		case len(known) > 0 && !slices.Contains(known, words[0]+"/"+words[1]):
 			reasons = append(reasons, fmt.Sprintf("group version %s that has not been registered", strings.TrimPrefix(words[0]+"/"+words[1], "/")))
 		case err != nil:
