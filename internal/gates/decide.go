@@ -42,8 +42,8 @@ const (
 	UIDGate    = "RemoteRequestHeaderUID"
 )
 
-// FromKubeadm is where flags were found that kubeadm gives by itself, and Certificates its directory
-// of certificates.
+// FromKubeadm is where flags were found that kubeadm gives by itself, and Certificates is the
+// directory of its certificates, unless a cluster has another.
 const (
 	FromKubeadm  = "kubeadm"
 	Certificates = "/etc/kubernetes/pki"
@@ -366,8 +366,8 @@ func (d Decision) headers() (reasons []string) {
 
 // other are the refusals of admission plugins that the version does not have
 // (AdmissionOptions.Validate in k8s.io/apiserver), of flags of emulation without it
-// (ServerRunOptions.Validate), of metrics of another version (k8s.io/component-base/metrics), and of
-// a reconciler that does not exist (pkg/controlplane/instance.go).
+// (ServerRunOptions.Validate), of metrics of another version (k8s.io/component-base/metrics), and
+// of a reconciler that does not exist (pkg/controlplane/instance.go).
 func (d Decision) other(binary, emulated *version.Version, plugins []string) (reasons []string) {
 	for _, flag := range []string{"enable-admission-plugins", "disable-admission-plugins"} {
 		names, _ := d.values.GetStringSlice(flag) // none, if its type is not recorded
