@@ -141,11 +141,21 @@ func (r *reader) finish() error {
 	if r.Kind == "" {
 		return fmt.Errorf("it says nothing about a kube-apiserver. %s", strings.Join(append(r.Notes, give), " "))
 	}
+	r.Flags = slices.DeleteFunc(r.Flags, func(s gates.Set) bool {
+		tool := ownFlags[s.Name]
+		if tool != "" {
+			r.note("`%s` is a flag of the kube-apiserver of %s only. It was not checked.", s, tool)
+		}
+		return tool != ""
+	})
 	if r.Kind == Kubeadm {
 		return r.finishKubeadm()
 	}
 	return nil
 }
+
+// ownFlags are flags that distributions add to their kube-apiservers.
+var ownFlags = map[string]string{"advertise-port": "k3s", "openshift-config": "OpenShift"}
 
 // give says what a file may be.
 const give = "Give the pod of kube-apiserver (kubectl -n kube-system get pod NAME -o yaml), the configuration of kubeadm " +
