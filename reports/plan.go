@@ -66,6 +66,8 @@ type UpgradePlan struct {
 	Back []string `json:"back"`
 	// Rehearsal: scenarios that rehearse the upgrade.
 	Rehearsal []PlanScenario `json:"rehearsal"`
+	// Lacks: flags of the servers that not every run of the rehearsal has, and why.
+	Lacks []string `json:"lacks,omitempty"`
 }
 
 // PlanResource is a resource, or a subresource, that only one of two versions serves.

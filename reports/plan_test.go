@@ -34,7 +34,7 @@ func hostilePlan() UpgradePlan {
 		Checklist:  []PlanStep{{Title: h, Text: h, Commands: []string{h, "```"}, File: h}}, Metrics: []PlanMetric{{h, h, h, h, h, h}},
 		Stop: []string{h}, StopCommands: []string{h},
 		Back:      []string{h},
-		Rehearsal: []PlanScenario{{h, h, h, h, h}},
+		Rehearsal: []PlanScenario{{h, h, h, h, h}}, Lacks: []string{h},
 	}
 }
 

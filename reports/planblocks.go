@@ -327,11 +327,17 @@ func (p UpgradePlan) rehearsalBlocks() []planBlock {
 			verdicts = append(verdicts, s.Verdict+" "+code(s.Name)+": "+s.Says)
 		}
 	}
-	all := []planBlock{{Heading: "Rehearsed", List: proses(verdicts)}}
+	all, lacks := []planBlock{{Heading: "Rehearsed", List: proses(verdicts)}}, always
 	if len(verdicts) == 0 {
 		text := "`--rehearse` carries out these scenarios on real kube-apiservers on this machine: " + code(names...)
-		all = []planBlock{{Heading: heading, Detail: onlyBrief, Text: prose(text)}}
+		if len(p.Lacks) > 0 {
+			text += ". Not every run has all of your flags (`-o wide` says why)."
+		}
+		all, lacks = []planBlock{{Heading: heading, Detail: onlyBrief, Text: prose(text)}}, onlyWide
 	}
 	all = append(all, wideTable(heading, rows, "scenario", "what it rehearses")...)
+	if len(p.Lacks) > 0 {
+		all = append(all, planBlock{Detail: lacks, List: proses(p.Lacks)})
+	}
 	return append(all, planBlock{Detail: onlyWide, Code: strings.Join(commands, "\n")})
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,15 +76,16 @@ Exit code 0: every server starts with these flags; 1: some server does not start
 					return err
 				}
 			}
+			ofPlan := slices.ContainsFunc([]string{"output", "feature-gates", "peer-ca-file", "config", "flags-from", "rehearse", "out"}, cmd.Flags().Changed)
 			if version != "" {
-				if from != "" || to != "" {
+				if from != "" || to != "" || fields || ofPlan {
 					return usage("--record records one version; make the plan in a second command, without --record")
 				}
 				return record(cmd.Context(), version, dir, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
 			if fields {
-				if from == "" || to == "" {
-					return usage("--record-fields compares two versions; give --from and --to")
+				if from == "" || to == "" || ofPlan {
+					return usage("--record-fields compares two versions; give --from and --to, and no flags of a plan")
 				}
 				return recordFields(cmd.Context(), from, to, dir, own, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}

@@ -18,6 +18,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	yamlnode "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
@@ -106,9 +107,11 @@ func content(name string, stdin io.Reader) ([]byte, error) {
 // reader collects what files say.
 type reader struct {
 	File
-	name string      // of the present file
-	seen []string    // kinds of kubeadm's documents
-	args []gates.Set // of kubeadm's ClusterConfiguration
+	name string   // of the present file
+	seen []string // kinds of kubeadm's documents
+	// These are of kubeadm's ClusterConfiguration.
+	args         []gates.Set
+	certificates string // their directory
 }
 
 func (r *reader) read(name string, body []byte, commandLine bool) error {
@@ -138,11 +141,21 @@ func (r *reader) finish() error {
 	if r.Kind == "" {
 		return fmt.Errorf("it says nothing about a kube-apiserver. %s", strings.Join(append(r.Notes, give), " "))
 	}
+	r.Flags = slices.DeleteFunc(r.Flags, func(s gates.Set) bool {
+		tool := ownFlags[s.Name]
+		if tool != "" {
+			r.note("`%s` is a flag of the kube-apiserver of %s only. It was not checked.", s, tool)
+		}
+		return tool != ""
+	})
 	if r.Kind == Kubeadm {
 		return r.finishKubeadm()
 	}
 	return nil
 }
+
+// ownFlags are flags that distributions add to their kube-apiservers.
+var ownFlags = map[string]string{"advertise-port": "k3s", "openshift-config": "OpenShift"}
 
 // give says what a file may be.
 const give = "Give the pod of kube-apiserver (kubectl -n kube-system get pod NAME -o yaml), the configuration of kubeadm " +
@@ -154,13 +167,15 @@ func (r *reader) documents(text string) error {
 	for i, one := range separator.Split(text, -1) {
 		raw, err := yaml.YAMLToJSON([]byte(one))
 		switch {
-		case err != nil && strings.Contains(one, "{{"):
+		case err != nil && (strings.Contains(one, "{{") || strings.Contains(one, "{%")):
 			err = fmt.Errorf("%w; it looks like a template: give what is made of it", err)
 		case err != nil:
 		case string(raw) == "null":
 			continue
 		case raw[0] != '{':
 			return fmt.Errorf("document %d has no fields. %s", i+1, give)
+		case !alone(one):
+			err = errors.New("something follows its first object; put a line with --- between objects")
 		default:
 			if _, twice := yaml.YAMLToJSONStrict([]byte(one)); twice != nil {
 				_, where, _ := strings.Cut(strings.Join(strings.Fields(twice.Error()), " "), "errors: ")
@@ -173,6 +188,14 @@ func (r *reader) documents(text string) error {
 		}
 	}
 	return nil
+}
+
+// alone reports whether nothing follows the first value of a text in YAML, which is all that others
+// read of it.
+func alone(text string) bool {
+	var value yamlnode.Node
+	values := yamlnode.NewDecoder(strings.NewReader(text))
+	return values.Decode(&value) != nil || errors.Is(values.Decode(&value), io.EOF)
 }
 
 // document reads one document, of a kind if it names none itself.

@@ -58,7 +58,7 @@ func (r *reader) pod(raw json.RawMessage) error {
 		line, values := slices.Concat(c.Command, c.Args), []string{"$$", "$"}
 		for _, e := range c.Env {
 			if e.ValueFrom == nil { // others are known on the node only
-				values = append(values, "$("+e.Name+")", e.Value)
+				values = append(values, "$("+e.Name+")", strings.NewReplacer(values...).Replace(e.Value)) // it may name earlier ones
 			}
 		}
 		for i, word := range line {
@@ -143,15 +143,22 @@ var (
 	unhyphened = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*[-+]?=`)
 )
 
+var errSeveral = errors.New("it has several command lines of kube-apiserver; give the one that counts, or make a plan for each")
+
 // words reads the text of a command line: of kube-apiserver, or of k3s or RKE2 with
 // --kube-apiserver-arg, or flags alone. It may be of several lines, or a list in YAML or JSON.
 func words(text, from string) ([]gates.Set, error) {
 	flag := func(w string) bool { return strings.HasPrefix(w, "-") || unhyphened.MatchString(w) }
 	commands := [][]string{strings.Split(text, "\x00")} // as in /proc/PID/cmdline
-	if len(commands[0]) == 1 && (yaml.Unmarshal([]byte(text), &commands[0]) != nil || !slices.ContainsFunc(commands[0], flag)) {
-		var err error
-		if commands, err = split(text); err != nil {
-			return nil, err
+	if len(commands[0]) == 1 {
+		err := yaml.Unmarshal([]byte(text), &commands[0])
+		switch {
+		case err != nil || !slices.ContainsFunc(commands[0], flag):
+			if commands, err = split(text); err != nil {
+				return nil, err
+			}
+		case !alone(text):
+			return nil, errSeveral
 		}
 	}
 	line, err := apiserver(commands)
@@ -215,7 +222,7 @@ func apiserver(commands [][]string) (line []string, err error) {
 		case i >= 0 && len(line) == 0: // another program may only name it
 			line = append([]string{}, command[i+1:]...)
 		case i >= 0 && i+1 < len(command) && strings.HasPrefix(command[i+1], "-"):
-			return nil, errors.New("it has several command lines of kube-apiserver; give the one that counts, or make a plan for each")
+			return nil, errSeveral
 		case line != nil && !ended && strings.HasPrefix(command[0], "-"):
 			line = append(line, command...)
 		case len(line) > 0:

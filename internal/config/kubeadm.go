@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ var removedAPIs = map[string]string{"v1beta1": "v1.15", "v1beta2": "v1.22"}
 // clusterConfiguration is what is read of kubeadm's ClusterConfiguration.
 type clusterConfiguration struct {
 	KubernetesVersion string          `json:"kubernetesVersion"`
+	CertificatesDir   string          `json:"certificatesDir"`
 	FeatureGates      json.RawMessage `json:"featureGates"`
 	APIServer         struct {
 		ExtraArgs json.RawMessage `json:"extraArgs"`
@@ -38,7 +40,7 @@ type clusterConfiguration struct {
 // InitConfiguration and a JoinConfiguration nothing decides about a kube-apiserver's flags.
 var unread = map[string]string{
 	"ClusterConfiguration": "apiVersion kind etcd networking controlPlaneEndpoint controllerManager scheduler dns proxy imageRepository clusterName " +
-		"certificatesDir encryptionAlgorithm certificateValidityPeriod caCertificateValidityPeriod apiServer.extraVolumes apiServer.extraEnvs " +
+		"encryptionAlgorithm certificateValidityPeriod caCertificateValidityPeriod apiServer.extraVolumes apiServer.extraEnvs " +
 		"apiServer.certSANs apiServer.timeoutForControlPlane",
 	"InitConfiguration": "apiVersion kind bootstrapTokens dryRun nodeRegistration localAPIEndpoint certificateKey skipPhases patches timeouts",
 	"JoinConfiguration": "apiVersion kind dryRun nodeRegistration caCertPath discovery controlPlane skipPhases patches timeouts",
@@ -91,7 +93,7 @@ func (r *reader) cluster(kind string, raw json.RawMessage) error {
 	if err := r.kubeadmFields(kind, raw, &c); err != nil {
 		return err
 	}
-	r.Version = c.KubernetesVersion
+	r.Version, r.certificates = c.KubernetesVersion, c.CertificatesDir
 	const where = "ClusterConfiguration.apiServer.extraArgs"
 	var args []struct {
 		Name        string `json:"name"`
@@ -141,7 +143,7 @@ func (r *reader) finishKubeadm() error {
 	}
 	for _, own := range [][2]string{{"proxy-client-cert-file", "front-proxy-client.crt"}, {"proxy-client-key-file", "front-proxy-client.key"}} {
 		if !slices.ContainsFunc(r.args, func(s gates.Set) bool { return s.Name == own[0] }) {
-			r.Flags = append(r.Flags, gates.Set{Name: own[0], Value: "/etc/kubernetes/pki/" + own[1], From: gates.FromKubeadm})
+			r.Flags = append(r.Flags, gates.Set{Name: own[0], Value: cmp.Or(r.certificates, gates.Certificates) + "/" + own[1], From: gates.FromKubeadm})
 		}
 	}
 	r.Flags = append(r.Flags, r.args...)

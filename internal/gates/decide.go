@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -26,8 +25,11 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// Proxy is the feature gate of the Mixed Version Proxy.
-const Proxy = "UnknownVersionInteroperabilityProxy"
+// Proxy is the feature gate of the Mixed Version Proxy, and Identity the one that it needs.
+const (
+	Proxy    = "UnknownVersionInteroperabilityProxy"
+	Identity = "APIServerIdentity"
+)
 
 // These are the flags that this package reads.
 const (
@@ -40,8 +42,12 @@ const (
 	UIDGate    = "RemoteRequestHeaderUID"
 )
 
-// FromKubeadm is where flags were found that kubeadm gives by itself.
-const FromKubeadm = "kubeadm"
+// FromKubeadm is where flags were found that kubeadm gives by itself, and Certificates is the
+// directory of its certificates, unless a cluster has another.
+const (
+	FromKubeadm  = "kubeadm"
+	Certificates = "/etc/kubernetes/pki"
+)
 
 // Set is a flag as somebody sets it. A flag without a name is a word that belongs to no flag.
 type Set struct {
@@ -76,6 +82,8 @@ type Decision struct {
 	Reasons []string
 	// Notes say what was not checked.
 	Notes []string
+	// Emulates is the minor version that the server behaves like, such as "v1.36".
+	Emulates string
 
 	gates  featuregate.MutableVersionedFeatureGate
 	values *pflag.FlagSet
@@ -83,11 +91,17 @@ type Decision struct {
 
 // Gate reports whether a feature gate is on. A gate that the version does not know is off.
 func (d Decision) Gate(name string) bool {
-	if d.gates == nil {
-		return false
+	return d.knows(name) && d.gates.Enabled(featuregate.Feature(name))
+}
+
+// Off reports whether the version knows a feature gate, which is off.
+func (d Decision) Off(name string) bool { return d.knows(name) && !d.Gate(name) }
+
+func (d Decision) knows(name string) (known bool) {
+	if d.gates != nil {
+		_, known = d.gates.GetAll()[featuregate.Feature(name)]
 	}
-	_, known := d.gates.GetAll()[featuregate.Feature(name)]
-	return known && d.gates.Enabled(featuregate.Feature(name))
+	return known
 }
 
 // Value returns the value of a flag, or its default. It is empty if the version has no such flag.
@@ -159,8 +173,12 @@ func (d Decision) with(r Recording, flags []Set) (Decision, error) {
 	}
 	apis := cliflag.ConfigurationMap{}
 	d.values.Var(&apis, runtimeConfig, "")
+	logging, logs := logsapi.NewLoggingConfiguration(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	logsapi.AddFlags(logging, logs)
 	for _, f := range r.Flags {
-		if d.values.Lookup(f.Name) == nil {
+		if of := logs.Lookup(f.Name); of != nil {
+			d.values.AddFlag(of)
+		} else if d.values.Lookup(f.Name) == nil {
 			f.add(d.values)
 		}
 	}
@@ -184,12 +202,12 @@ func (d Decision) with(r Recording, flags []Set) (Decision, error) {
 		}
 	}
 	if len(d.Reasons) == 0 {
-		d.Reasons = words(registry.Set())
+		d.Reasons = words(registry.Set(), d.refuses(logging))
 	}
 	if len(d.Reasons) == 0 {
-		d.Reasons = slices.Concat(words(registry.Validate()...), d.oldNeeds(at), d.peers(), d.headers(), d.other(effective), apisRefused(apis, r.Groups, d.Value("enable-priority-and-fairness")))
+		d.Reasons = slices.Concat(words(registry.Validate()...), d.oldNeeds(at), d.peers(), d.headers(), d.other(at, effective.EmulationVersion(), r.Plugins), apisRefused(apis, r.APIs, d.Value("enable-priority-and-fairness")))
 	}
-	d.Starts = len(d.Reasons) == 0
+	d.Starts, d.Emulates = len(d.Reasons) == 0, "v"+effective.EmulationVersion().String()
 	return d, nil
 }
 
@@ -243,10 +261,8 @@ func words(all ...error) (texts []string) {
 // types make flags of the types that kube-apiserver has. A flag of another type takes every text.
 var types = map[string]func(to *pflag.FlagSet, name, short string){
 	"bool":        func(to *pflag.FlagSet, name, short string) { to.BoolP(name, short, false, "") },
-	"Level":       func(to *pflag.FlagSet, name, short string) { to.Uint32P(name, short, 0, "") },
 	"portRange":   func(to *pflag.FlagSet, name, short string) { to.VarP(&utilnet.PortRange{}, name, short, "") },
 	"int":         func(to *pflag.FlagSet, name, short string) { to.IntP(name, short, 0, "") },
-	"int32":       func(to *pflag.FlagSet, name, short string) { to.Int32P(name, short, 0, "") },
 	"int64":       func(to *pflag.FlagSet, name, short string) { to.Int64P(name, short, 0, "") },
 	"uint":        func(to *pflag.FlagSet, name, short string) { to.UintP(name, short, 0, "") },
 	"float32":     func(to *pflag.FlagSet, name, short string) { to.Float32P(name, short, 0, "") },
@@ -258,15 +274,11 @@ var types = map[string]func(to *pflag.FlagSet, name, short string){
 
 	"int32Slice":     func(to *pflag.FlagSet, name, short string) { to.Int32SliceP(name, short, nil, "") },
 	"stringToString": func(to *pflag.FlagSet, name, short string) { to.StringToStringP(name, short, nil, "") },
-	"quantity":       func(to *pflag.FlagSet, name, short string) { to.VarP(&resource.QuantityValue{}, name, short, "") },
 	"mapStringString": func(to *pflag.FlagSet, name, short string) {
 		to.VarP(cliflag.NewMapStringStringNoSplit(&map[string]string{}), name, short, "")
 	},
 	"namedCertKey": func(to *pflag.FlagSet, name, short string) {
 		to.VarP(cliflag.NewNamedCertKeyArray(&[]cliflag.NamedCertKey{}), name, short, "")
-	},
-	"pattern=N,...": func(to *pflag.FlagSet, name, short string) {
-		to.VarP(logsapi.VModuleConfigurationPflag(&logsapi.VModuleConfiguration{}), name, short, "")
 	},
 }
 
@@ -278,6 +290,18 @@ func (f Flag) add(to *pflag.FlagSet) {
 	of(to, f.Name, f.Short)
 	made := to.Lookup(f.Name)
 	made.NoOptDefVal, made.DefValue = f.NoValue, f.Default
+}
+
+// The format is known to kube-apiserver, and nothing is logged here.
+var _ = logsapi.RegisterLogFormat("json", nil, logsapi.LoggingBetaOptions)
+
+// refuses is the refusal of the flags about logs.
+func (d Decision) refuses(c *logsapi.LoggingConfiguration) error {
+	var known featuregate.FeatureGate // without it, the gates are as by default
+	if d.gates.GetAllVersioned()[logsapi.LoggingAlphaOptions] != nil && d.gates.GetAllVersioned()[logsapi.LoggingBetaOptions] != nil {
+		known = d.gates
+	}
+	return logsapi.Validate(c, known, nil).ToAggregate()
 }
 
 // peers are the refusals of validateUnknownVersionInteroperabilityProxyFlags and of BuildPeerProxy
@@ -303,48 +327,65 @@ func (d Decision) peers() (reasons []string) {
 }
 
 // oldNeeds are the refusals of gates without their dependencies in versions whose gates name none
-// (pkg/controlplane/apiserver/options/validation.go).
+// (pkg/controlplane/apiserver/options/validation.go, pkg/kubeapiserver/options/authentication.go).
 func (d Decision) oldNeeds(at *version.Version) (reasons []string) {
 	for _, old := range []struct {
 		gate, needs, words string
 		until              uint
 	}{
-		{Proxy, "StorageVersionAPI", "feature flag", 32},
-		{"AuthorizeNodeWithSelectors", "AuthorizeWithSelectors", "feature", 34},
-		{"PodCertificateRequest", "AuthorizeNodeWithSelectors", "feature", 34},
+		{Proxy, "StorageVersionAPI", "%s feature requires %s feature flag to be enabled", 32},
+		{"AuthorizeNodeWithSelectors", "AuthorizeWithSelectors", "%s feature requires %s feature to be enabled", 34},
+		{"PodCertificateRequest", "AuthorizeNodeWithSelectors", "%s feature requires %s feature to be enabled", 34},
+		{"ServiceAccountTokenNodeBinding", "ServiceAccountTokenNodeBindingValidation",
+			"the %q feature gate can only be enabled if the %q feature gate is also enabled", 34},
 	} {
 		if at.Minor() <= old.until && d.Gate(old.gate) && !d.Gate(old.needs) {
-			reasons = append(reasons, fmt.Sprintf("%s feature requires %s %s to be enabled", old.gate, old.needs, old.words))
+			reasons = append(reasons, fmt.Sprintf(old.words, old.gate, old.needs))
 		}
 	}
 	return reasons
 }
 
-// headers are the refusals of RequestHeaderAuthenticationOptions.Validate (k8s.io/apiserver) about
-// the header that carries UIDs.
+// headers are the refusals of RequestHeaderAuthenticationOptions.Validate (k8s.io/apiserver).
 func (d Decision) headers() (reasons []string) {
-	names, err := d.values.GetStringSlice(UIDHeaders)
-	switch {
-	case err != nil || len(names) == 0:
-		return nil
-	case !d.Gate(UIDGate):
-		return []string{fmt.Sprintf("--%s requires the %q feature to be enabled", UIDHeaders, UIDGate)}
-	case slices.ContainsFunc(names, func(n string) bool { return strings.TrimSpace(n) == "" }):
-		reasons = append(reasons, fmt.Sprintf("empty value in %q", UIDHeaders))
-	}
-	if !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, "X-Remote-Uid") }) {
-		reasons = append(reasons, "--"+UIDHeaders+" is set without specifying the standard X-Remote-Uid header - API aggregation will not work")
-	}
+	d.values.Visit(func(f *pflag.Flag) {
+		names, err := d.values.GetStringSlice(f.Name)
+		has := func(is func(string) bool) bool { return slices.ContainsFunc(names, is) }
+		switch uid := f.Name == UIDHeaders; {
+		case err != nil || len(names) == 0 || !strings.HasPrefix(f.Name, "requestheader-"):
+		case uid && !d.Gate(UIDGate):
+			reasons = append(reasons, fmt.Sprintf("--%s requires the %q feature to be enabled", UIDHeaders, UIDGate))
+		case has(func(n string) bool { return strings.TrimSpace(n) == "" }):
+			reasons = append(reasons, fmt.Sprintf("empty value in %q", f.Name))
+		case uid && !has(func(n string) bool { return strings.EqualFold(n, "X-Remote-Uid") }):
+			reasons = append(reasons, "--"+UIDHeaders+" is set without specifying the standard X-Remote-Uid header - API aggregation will not work")
+		}
+	})
 	return reasons
 }
 
-// other are the refusals of flags of emulation without it (ServerRunOptions.Validate), and of a
-// reconciler that does not exist (pkg/controlplane/instance.go).
-func (d Decision) other(effective compatibility.EffectiveVersion) (reasons []string) {
+// other are the refusals of admission plugins that the version does not have
+// (AdmissionOptions.Validate in k8s.io/apiserver), of flags of emulation without it
+// (ServerRunOptions.Validate), of metrics of another version (k8s.io/component-base/metrics), and
+// of a reconciler that does not exist (pkg/controlplane/instance.go).
+func (d Decision) other(binary, emulated *version.Version, plugins []string) (reasons []string) {
+	for _, flag := range []string{"enable-admission-plugins", "disable-admission-plugins"} {
+		names, _ := d.values.GetStringSlice(flag) // none, if its type is not recorded
+		for _, name := range names {
+			if len(plugins) > 0 && !slices.Contains(plugins, name) {
+				reasons = append(reasons, fmt.Sprintf("%s plugin %q is unknown", flag, name))
+			}
+		}
+	}
 	for _, f := range [][2]string{{"emulation", "Emulation"}, {"runtime-config-emulation", "RuntimeConfigEmulation"}} {
-		if d.Value(f[0]+"-forward-compatible") == "true" && effective.BinaryVersion().WithPatch(0).EqualTo(effective.EmulationVersion()) {
+		if d.Value(f[0]+"-forward-compatible") == "true" && binary.WithPatch(0).EqualTo(emulated) {
 			reasons = append(reasons, fmt.Sprintf("ServerRunOptions.%sForwardCompatible cannot be set to true if the emulation version is the same as the binary version", f[1]))
 		}
+	}
+	shown, previous := d.Value("show-hidden-metrics-for-version"), fmt.Sprintf("%d.%d", binary.Major(), binary.Minor()-1)
+	if shown != "" && shown != previous {
+		reasons = append(reasons, fmt.Sprintf("metrics.showHiddenMetricsForVersion: Invalid value: %q: must be omitted or have the value '%s'; "+
+			"only the previous minor version is allowed", shown, previous))
 	}
 	reconciler := d.Value("endpoint-reconciler-type")
 	if !slices.Contains([]string{"", "lease", "master-count", "none"}, reconciler) && !variable.MatchString(reconciler) {
@@ -355,7 +396,7 @@ func (d Decision) other(effective compatibility.EffectiveVersion) (reasons []str
 
 // apisRefused are the refusals of APIEnablementOptions.Validate (k8s.io/apiserver), and those of
 // MergeAPIResourceConfigs about keys and values.
-func apisRefused(apis cliflag.ConfigurationMap, groups []string, fairness string) (reasons []string) {
+func apisRefused(apis cliflag.ConfigurationMap, known []string, fairness string) (reasons []string) {
 	for key, value := range apis { // Complete (pkg/controlplane/apiserver/options)
 		switch first, second, _ := strings.Cut(key, "/"); {
 		case first == "v1", first == "api" && strings.HasPrefix(second+"/", "v1/"):
@@ -387,8 +428,10 @@ func apisRefused(apis cliflag.ConfigurationMap, groups []string, fairness string
 			}
 		case len(words) != 2 && len(words) != 3:
 			return append(reasons, "runtime-config invalid key "+key)
-		case len(groups) > 0 && !slices.Contains(groups, words[0]):
+		case len(known) > 0 && !slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, words[0]+"/") }):
 			unknown.Insert(words[0] + "/" + words[1])
+		case len(known) > 0 && !slices.Contains(known, words[0]+"/"+words[1]):
+			reasons = append(reasons, fmt.Sprintf("group version %s that has not been registered", strings.TrimPrefix(words[0]+"/"+words[1], "/")))
 		case err != nil:
 			reasons = append(reasons, fmt.Sprintf("invalid value of %s: %s, err: %v", key, value, err))
 		case len(words) == 3 && strings.ToLower(words[2]) != words[2]:

@@ -30,8 +30,8 @@ func TestRecordings(t *testing.T) {
 		if r.Source != "" {
 			continue
 		}
-		if len(r.Groups) < 20 || len(r.Flags) < 100 || len(r.Gates) < 100 {
-			t.Errorf("%s: %d groups, %d flags, %d gates", name, len(r.Groups), len(r.Flags), len(r.Gates))
+		if len(r.APIs) < 50 || len(r.Flags) < 100 || len(r.Gates) < 100 {
+			t.Errorf("%s: %d APIs, %d flags, %d gates", name, len(r.APIs), len(r.Flags), len(r.Gates))
 		}
 		d, err := Decide(name, nil)
 		if err != nil || !d.Starts || len(d.Notes) > 0 {
@@ -94,6 +94,8 @@ func TestOlderVersions(t *testing.T) {
 		{"v1.30.14", "UnknownVersionInteroperabilityProxy=true,StorageVersionAPI=true", ""},
 		{"v1.34.4", "UnknownVersionInteroperabilityProxy=true,AuthorizeWithSelectors=false", "locked to true"},
 		{"v1.34.4", "UnknownVersionInteroperabilityProxy=true,PodCertificateRequest=true,AuthorizeNodeWithSelectors=true", ""},
+		{"v1.30.14", "UnknownVersionInteroperabilityProxy=true,AllAlpha=true,AllBeta=false",
+			`the "ServiceAccountTokenNodeBinding" feature gate can only be enabled if the "ServiceAccountTokenNodeBindingValidation" feature gate`},
 		{"v1.30.14", "Invented=true", "unrecognized feature gate: Invented"},
 		{"v1.34.4", "kube:UnknownVersionInteroperabilityProxy=true", ""},
 	} {

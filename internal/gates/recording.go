@@ -21,13 +21,16 @@ import (
 	"github.com/skewproof/skewproof/sim/recorded"
 )
 
-// Recording is the flags, the feature gates and the API groups of the kube-apiserver of a version.
+// Recording is what the kube-apiserver of a version has that flags can name.
 type Recording struct {
 	Version string `json:"version"`
 	Gates   []Gate `json:"gates"`
 	Flags   []Flag `json:"flags"`
-	// Groups are the API groups that --runtime-config may name. None means that they are not known.
-	Groups []string `json:"groups"`
+	// APIs are the versions of API groups that --runtime-config may name, such as "/v1" and "apps/v1",
+	// served or not. None means that they are not known.
+	APIs []string `json:"apis"`
+	// Plugins are the admission plugins. None means that they are not known.
+	Plugins []string `json:"plugins"`
 	// Source says where the gates were read, if not by the program. Then the flags are not known, nor
 	// which gates are locked or depend on others.
 	Source string `json:"source,omitempty"`

@@ -42,7 +42,7 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 		step.Text = strings.TrimSpace(step.Text)
 		steps = append(steps, step)
 	}
-	move := ""
+	move, pki := "", flags.certificates()
 	if len(byDefault(p.Vanishes)) > 0 {
 		move = " Move them away from the versions that vanish before the first server is upgraded."
 	}
@@ -52,8 +52,8 @@ func checklist(p reports.UpgradePlan, asked, then reports.PlanProtection, flags 
 	}, reports.PlanStep{
 		Title: "Make it possible to go back.", Text: "On every control-plane node. Without kubeadm: save etcd and the flags of every server.",
 		Commands: []string{
-			"kubectl -n kube-system exec etcd-$(hostname) -- etcdctl --cacert /etc/kubernetes/pki/etcd/ca.crt --cert /etc/kubernetes/pki/etcd/server.crt \\",
-			"  --key /etc/kubernetes/pki/etcd/server.key snapshot save /var/lib/etcd/before-upgrade.db     # with etcd on the node",
+			"kubectl -n kube-system exec etcd-$(hostname) -- etcdctl --cacert " + pki + "/etcd/ca.crt --cert " + pki + "/etcd/server.crt \\",
+			"  --key " + pki + "/etcd/server.key snapshot save /var/lib/etcd/before-upgrade.db     # with etcd on the node",
 			"cp -a /etc/kubernetes/manifests /root/manifests-" + p.From,
 		},
 	})
@@ -164,6 +164,9 @@ func switchOn(p reports.UpgradePlan, asked reports.PlanProtection, flags Flags) 
 	best := protection(p.From, p.To, "", flags.protecting(asked))
 	step = reports.PlanStep{Title: "Leave the Mixed Version Proxy as it is."}
 	switch {
+	case !sameDesign(p.From, p.To):
+		step.Text = "No flag helps this pair: the two versions have designs that do not find each other. The freeze is your only protection."
+		return step, true
 	case !best.Ways[0].Protected:
 		step.Text = "No flag helps this pair: " + strings.TrimSuffix(best.Ways[0].Sentence, ".") + ". The freeze is your only protection."
 		return step, true
@@ -218,7 +221,7 @@ func (f Flags) lacking(from string, asked reports.PlanProtection) (all [][2]stri
 		all = append(all, [2]string{history.FeatureGates, want.last(history.FeatureGates)})
 	}
 	if f.last(gates.PeerCAFile) == "" {
-		all = append(all, [2]string{gates.PeerCAFile, peerCA})
+		all = append(all, [2]string{gates.PeerCAFile, want.last(gates.PeerCAFile)})
 	}
 	return all
 }

@@ -33,12 +33,13 @@ func harmful(known findings.Catalogue, p reports.UpgradePlan, asked reports.Plan
 		all = append(all, fieldHarm(p, flags))
 	}
 	if open := exposed(p, asked); len(open) > 0 {
-		all = append(all, reports.PlanHarm{
-			What: "Until the last server is upgraded, " + strings.Join(open, "; ") + ". The garbage collector takes a 404 for the end of an owner, and deletes the " +
-				"dependents. When a namespace is deleted, objects of such a kind can stay in etcd.",
-			Whom:   "objects of these kinds and their dependents",
-			Source: "docs/controllers.md, finding 12, " + recordings,
-		})
+		h := reports.PlanHarm{What: "Until the last server is upgraded, " + strings.Join(open, "; ") + ".", Whom: "clients; nothing is deleted", Source: recordings}
+		if slices.ContainsFunc(slices.Concat(appears, vanishes), func(r reports.PlanResource) bool { return r.Subresource == "" }) {
+			h.What += " The garbage collector takes a 404 for the end of an owner, and deletes the dependents. When a namespace is deleted, objects of such a " +
+				"kind can stay in etcd."
+			h.Whom, h.Source = "objects of these kinds and their dependents", "docs/controllers.md, finding 12, "+recordings
+		}
+		all = append(all, h)
 	}
 	if len(vanishes) > 0 {
 		all = append(all, reports.PlanHarm{
@@ -262,10 +263,15 @@ func compared(all findings.Catalogue, p reports.UpgradePlan, flags Flags) (chang
 // them.
 func (f Flags) protecting(asked reports.PlanProtection) Flags {
 	if !asked.Old.Gate || !asked.New.Gate {
-		f = f.With(history.FeatureGates, gates.With(f.joined(history.FeatureGates), map[string]bool{gates.Proxy: true}))
+		list, on := f.joined(history.FeatureGates), map[string]bool{gates.Proxy: true}
+		off := f.With(history.FeatureGates, gates.With(list, map[string]bool{gates.Proxy: false})) // with it on, a server may take no gate at all
+		if !decide(asked.Old.Version, off).Gate(gates.Identity) || !decide(asked.New.Version, off).Gate(gates.Identity) {
+			on[gates.Identity] = true
+		}
+		f = f.With(history.FeatureGates, gates.With(list, on))
 	}
 	if f.last(gates.PeerCAFile) == "" {
-		f = f.With(gates.PeerCAFile, peerCA)
+		f = f.With(gates.PeerCAFile, f.certificates()+"/ca.crt") // it has signed the serving certificates of kubeadm
 	}
 	return f
 }

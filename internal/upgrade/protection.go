@@ -16,9 +16,6 @@ import (
 	"github.com/skewproof/skewproof/sim"
 )
 
-// peerCA is the authority that has signed the serving certificates of kubeadm.
-const peerCA = "/etc/kubernetes/pki/ca.crt"
-
 // gateOn switches the feature on.
 const gateOn = scenario.Gate + "=true"
 
@@ -32,8 +29,8 @@ func protections(from, to string, asked Flags) []reports.PlanProtection {
 	}{
 		{"kubeadm's defaults, without a flag about peers", Flags{}},
 		{"`--feature-gates=" + gateOn + "`", on},
-		{"`--peer-ca-file`", Flags{}.With(gates.PeerCAFile, peerCA)},
-		{"`--feature-gates=" + gateOn + "` and `--peer-ca-file`", on.With(gates.PeerCAFile, peerCA)},
+		{"`--peer-ca-file`", Flags{}.With(gates.PeerCAFile, asked.certificates()+"/ca.crt")},
+		{"`--feature-gates=" + gateOn + "` and `--peer-ca-file`", on.With(gates.PeerCAFile, asked.certificates()+"/ca.crt")},
 	}
 	words := "`" + strings.ReplaceAll(strings.Join(asked.words(), " "), "`", "'") + "`"
 	for _, u := range usual {
@@ -52,7 +49,7 @@ func protections(from, to string, asked Flags) []reports.PlanProtection {
 
 func protection(from, to, words string, flags Flags) reports.PlanProtection {
 	p := reports.PlanProtection{Configuration: words, Old: sideOf(from, flags), New: sideOf(to, flags)}
-	same := hasProxy(from) == hasProxy(to) && isAlpha(from) == isAlpha(to)
+	same := sameDesign(from, to)
 	p.Ways = [2]reports.PlanRoute{route(p.Old, p.New, same), route(p.New, p.Old, same)}
 	switch a, b := p.Ways[0].Protected, p.Ways[1].Protected; {
 	case !p.Old.Starts || !p.New.Starts:
@@ -83,6 +80,11 @@ func oneWay(from, to string) string {
 func hasProxy(version string) bool {
 	minor := semver.MajorMinor(version)
 	return semver.Compare(minor, "v1.28") >= 0 && minor != "v1.33"
+}
+
+// sameDesign reports whether servers of two versions can find each other.
+func sameDesign(from, to string) bool {
+	return hasProxy(from) == hasProxy(to) && isAlpha(from) == isAlpha(to)
 }
 
 // isAlpha reports whether servers of a version learn what peers serve from storage versions, as

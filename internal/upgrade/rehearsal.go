@@ -140,7 +140,7 @@ const (
 )
 
 // lackOf says which flags some server of a rehearsal does not have.
-func lackOf(all []rehearsed) (notes []string) {
+func lackOf(all []rehearsed) (says []string) {
 	lacks := map[string][]string{}
 	seen := map[string]bool{}
 	for _, r := range all {
@@ -154,7 +154,7 @@ func lackOf(all []rehearsed) (notes []string) {
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(lacks)) {
-		notes = append(notes, fmt.Sprintf("Not in every scenario of the rehearsal: `--%s`. Reason: %s.", strings.Join(lacks[why], "`, `--"), why))
+		says = append(says, fmt.Sprintf("Not in every scenario of the rehearsal: `--%s`. Reason: %s.", strings.Join(lacks[why], "`, `--"), why))
 	}
-	return notes
+	return says
 }

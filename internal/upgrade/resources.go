@@ -2,8 +2,11 @@ package upgrade
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/semver"
 
 	"github.com/skewproof/skewproof/internal/history"
 	"github.com/skewproof/skewproof/reports"
@@ -41,6 +44,27 @@ func only(has, lacks recorded.Recording) []reports.PlanResource {
 		return cmp.Or(strings.Compare(a.On, b.On), strings.Compare(a.Name(), b.Name()))
 	})
 	return all
+}
+
+// emulating returns what a version serves with flags, and a sentence if it behaves like an older
+// version: then it serves only kinds that the other one serves, too.
+func emulating(r recorded.Recording, flags Flags) (recorded.Recording, string) {
+	name := r.All.Name
+	d := decide(name, flags)
+	if !d.Starts || d.Emulates == "" || d.Emulates == semver.MajorMinor(name) {
+		return r, ""
+	}
+	like, err := recorded.Find(recorded.Nearest(d.Emulates+".999", recorded.Names(flags.Recordings...)), flags.Recordings...)
+	if err != nil {
+		return r, fmt.Sprintf("Not checked: what %s serves while it emulates %s, because no patch of %s is recorded.", name, d.Emulates, d.Emulates)
+	}
+	both := func(of, like *recorded.Version) *recorded.Version {
+		kinds := slices.DeleteFunc(slices.Clone(of.Document.Resources), func(r history.Resource) bool { return like.Find(r.GVR) == nil })
+		return &recorded.Version{Name: name, Document: history.Document{Resources: kinds}}
+	}
+	return recorded.Recording{All: both(r.All, like.All), Default: both(r.Default, like.Default)},
+		fmt.Sprintf("%s emulates %s, and serves only kinds that %s serves, too. A plan without `--emulated-version` says what changes when you take it away.",
+			name, d.Emulates, like.All.Name)
 }
 
 // otherVersions are the versions of its group in which a release serves a resource, in the order of

@@ -16,10 +16,11 @@ import (
 
 // addSkew adds what differs besides kinds: fields, what controllers create, and what is permitted.
 // It returns notes for the reader.
-func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
+func addSkew(p *reports.UpgradePlan, flags Flags) (notes []string) {
 	if p.From == p.To {
 		return nil
 	}
+	directories := flags.Recordings
 	lacks := func(what, command string, err, none error) bool {
 		if errors.Is(err, none) {
 			notes = append(notes, fmt.Sprintf("It is not recorded %s. `skewproof plan %s` records it.", what, command))
@@ -39,6 +40,14 @@ func addSkew(p *reports.UpgradePlan, directories []string) (notes []string) {
 		err, recorded.ErrNoFields) {
 		standsIn("fields", p.From, table.From)
 		standsIn("fields", p.To, table.To)
+	}
+	if from, to := decide(p.From, flags), decide(p.To, flags); from.Starts && to.Starts {
+		table.Fields = slices.DeleteFunc(table.Fields, func(f recorded.FieldSkew) bool { // these flags make it vanish
+			return f.Emulated && from.Emulates == to.Emulates && to.Emulates == semver.MajorMinor(p.From) ||
+				slices.ContainsFunc(f.Gates, func(g recorded.FieldGate) bool {
+					return g.Locked && from.Gate(g.Name) || !g.Locked && to.Off(g.Name)
+				})
+		})
 	}
 	p.FieldHarms = fieldHarms(table, p.From, p.To)
 	p.Fields = slices.DeleteFunc(table.Fields, func(f recorded.FieldSkew) bool { // one version warns, because it does not know the field

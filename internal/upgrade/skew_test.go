@@ -203,3 +203,24 @@ func TestSkippedMinorVersions(t *testing.T) {
 		}
 	}
 }
+
+// A plan counts only what differs with the flags of the servers, and what the plan itself advises
+// helps. What v1.37.1 serves while it emulates v1.36 was read from a real server.
+func TestFlagsMakeDifferencesVanish(t *testing.T) {
+	settles := func(p reports.UpgradePlan) bool {
+		return !slices.ContainsFunc(p.FieldHarms, func(h reports.PlanFieldHarm) bool { return h.Harm == reports.PlanNeverSettles })
+	}
+	p := planOf(t, "v1.36.3", "v1.37.1", Flags{}.With(emulatedVersion, "1.36"))
+	if !settles(p) || len(p.Appears) != 1 || p.Appears[0].Name() != "storage.k8s.io/v1/csinodes/status" || !strings.Contains(strings.Join(p.Notes, " "), "v1.37.1 emulates v1.36") {
+		t.Errorf("v1.37.1 emulates v1.36: %+v, fields %+v, notes %q", p.Appears, p.FieldHarms, p.Notes)
+	}
+	for _, h := range p.Harms {
+		if strings.Contains(h.What, "garbage collector") {
+			t.Errorf("no whole kind differs, but: %s", h.What)
+		}
+	}
+	off := with("ClusterTrustBundleProjection=false,PodCertificateRequest=false", "")
+	if p = planOf(t, "v1.36.3", "v1.37.1", off); !settles(p) || settles(planOf(t, "v1.36.3", "v1.37.1", Flags{})) {
+		t.Errorf("without the feature gates that differ: %+v", p.FieldHarms)
+	}
+}

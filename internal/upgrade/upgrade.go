@@ -6,6 +6,7 @@ package upgrade
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -76,6 +77,14 @@ func (f Flags) last(name string) (value string) {
 	return value
 }
 
+// certificates returns kubeadm's directory of certificates, which clusters may choose.
+func (f Flags) certificates() string {
+	if client := f.last("proxy-client-cert-file"); path.Base(client) == "front-proxy-client.crt" {
+		return path.Dir(client)
+	}
+	return gates.Certificates
+}
+
 // words returns the flags that decide about the Mixed Version Proxy.
 func (f Flags) words() (words []string) {
 	for _, s := range f.Set {
@@ -110,7 +119,7 @@ func Find(from, to string, directories ...string) (older, newer recorded.Recordi
 	}{{"--from", from, &older}, {"--to", to, &newer}} {
 		if *side.to, err = recorded.Find(side.version, directories...); err != nil {
 			hint := ""
-			if semver.IsValid(side.version) {
+			if semver.Canonical(side.version) == side.version { // others are refused there
 				hint = fmt.Sprintf("; record it with 'skewproof plan --record %s'", side.version)
 			}
 			return older, newer, run.Usagef("%s %w%s", side.flag, err, hint)
@@ -123,13 +132,19 @@ func Find(from, to string, directories ...string) (older, newer recorded.Recordi
 // refused by 'skewproof run'.
 func Make(o Options) (p reports.UpgradePlan, specs []run.Spec) {
 	from, to, known := o.From.All.Name, o.To.All.Name, findings.All()
+	for _, side := range []*recorded.Recording{&o.From, &o.To} {
+		var note string
+		if *side, note = emulating(*side, o.Flags); note != "" {
+			o.Notes = append(slices.Clip(o.Notes), note)
+		}
+	}
 	p = reports.UpgradePlan{
 		APIVersion: reports.APIVersion, Kind: reports.KindPlan, SkewproofVersion: o.Version, From: from, To: to,
 		Appears: only(o.To, o.From), Vanishes: only(o.From, o.To),
 		Protection: protections(from, to, o.Flags),
 	}
 	asked := p.Protection[0]
-	p.Notes = notes(o, p, addSkew(&p, o.Flags.Recordings))
+	p.Notes = notes(o, p, addSkew(&p, o.Flags))
 	p.Demands = demands(from, to)
 	then := leadsTo(p, asked, o.Flags)
 	p.Findings = applying(known, p, asked, then)
@@ -147,7 +162,7 @@ func Make(o Options) (p reports.UpgradePlan, specs []run.Spec) {
 	p.Back = back(p)
 	p.Rehearsal = []reports.PlanScenario{}
 	runs := rehearsal(known, p, then, o.Flags)
-	p.Notes = append(p.Notes, lackOf(runs)...)
+	p.Lacks = lackOf(runs)
 	for _, r := range runs {
 		p.Rehearsal = append(p.Rehearsal, reports.PlanScenario{Name: r.spec.Scenario, Why: r.why, Command: r.spec.Command()})
 		specs = append(specs, r.spec)
@@ -207,6 +222,6 @@ func notes(o Options, p reports.UpgradePlan, skew []string) (notes []string) {
 			notes = append(notes, fmt.Sprintf("No rehearsal: kube-apiserver %s cannot be built with published modules.", r.All.Name))
 		}
 	}
-	return append(notes, "The plan does not know your custom resources, your aggregated APIs, or resources behind feature gates that are off by default. "+
-		"Of flags other than feature gates, `--runtime-config` and those about peers, it checks names and types, but not whether values make sense or files exist.")
+	return append(notes, "Your custom resources, your aggregated APIs, resources behind feature gates that are off by default; and of most flags, whether "+
+		"values make sense and files exist (docs/operators.md).")
 }

@@ -50,8 +50,12 @@ func TestGoldenPlans(t *testing.T) {
 	}
 }
 
+// peerCA is the authority of kubeadm's default directory.
+const peerCA = gates.Certificates + "/ca.crt"
+
 // flagSets are flags of the servers for tests over all pairs.
-var flagSets = []Flags{{}, with("", peerCA), with(gateOn, peerCA), with("RemoteRequestHeaderUID=false", ""), with("kube:WatchList=true", "")}
+var flagSets = []Flags{{}, with("", peerCA), with(gateOn, peerCA), with("RemoteRequestHeaderUID=false", ""),
+	with("kube:WatchList=true", "").With("etcd-servers", "https://10.0.0.1:2379").With("etcd-cafile", peerCA).With("advertise-address", "10.0.0.1")}
 
 // with are flags of the servers, as far as they are not empty.
 func with(list, authority string) Flags {
@@ -272,10 +276,14 @@ func TestWrongVersions(t *testing.T) {
 		{"v1.37.1", "v1.36.3", "--to v1.36.3 is older than --from v1.37.1"},
 		{"v1.36.3", "v1.99.0", "--to v1.99.0: it is not recorded what this release serves; recorded are v1.30.14, v1.34.4"},
 		{"v1.36.3", "v1.99.0", "record it with 'skewproof plan --record v1.99.0'"},
+		{"v1.36.3", "v1.99", "--to v1.99: it is not recorded"},
 		{"1.36.3", "v1.37.1", `--from version "1.36.3": want one like v1.37.1`},
 		{"v1.36.3", "../../etc", `--to version "../../etc"`},
 	} {
 		_, _, err := Find(c[0], c[1])
+		if c[1] == "v1.99" && strings.Contains(err.Error(), "--record") {
+			t.Errorf("%v: --record refuses this version", err)
+		}
 		if err == nil || !strings.Contains(err.Error(), c[2]) || run.KindOf(err) != run.KindUsage {
 			t.Errorf("%s → %s: error %v, want %q", c[0], c[1], err, c[2])
 		}
@@ -465,18 +473,26 @@ func TestLinesFitTheFlags(t *testing.T) {
 		{"v1.36.3", "v1.37.1", "RemoteRequestHeaderUID=false", ""},
 		{"v1.36.3", "v1.37.1", "kube:RemoteRequestHeaderUID=False", ""},
 		{"v1.36.3", "v1.37.1", "AllBeta=false,RemoteRequestHeaderUID=true,UnknownVersionInteroperabilityProxy=false",
-			uid + " feature-gates=AllBeta=false,RemoteRequestHeaderUID=true," + gateOn},
+			uid + " feature-gates=APIServerIdentity=true,AllBeta=false,RemoteRequestHeaderUID=true," + gateOn},
+		{"v1.36.3", "v1.37.1", "APIServerIdentity=false", uid + " feature-gates=APIServerIdentity=true," + gateOn},
 		{"v1.35.4", "v1.36.3", "", uid + " feature-gates=" + gateOn},
-		{"v1.35.4", "v1.36.3", "kube:WatchList=true, kube:AllBeta=false", "feature-gates=kube:AllBeta=false,kube:" + gateOn + ",kube:WatchList=true"},
+		{"v1.35.4", "v1.36.3", "kube:WatchList=true, kube:AllBeta=false", "feature-gates=kube:APIServerIdentity=true,kube:AllBeta=false,kube:" + gateOn + ",kube:WatchList=true"},
 	} {
 		flags := with(c.gates, "")
 		var got []string
 		for _, a := range flags.lacking(c.from, protection(c.from, c.to, "", flags)) {
 			got = append(got, a[0]+"="+a[1])
 		}
+		if p := protection(c.from, c.to, "", flags.protecting(protection(c.from, c.to, "", flags))); !p.Old.PassesOn || !p.New.PassesOn {
+			t.Errorf("%s → %s with %q: these lines do not protect: %s", c.from, c.to, c.gates, p.Sentence)
+		}
 		if want := strings.TrimSpace(c.want + " peer-ca-file=" + peerCA); strings.Join(got, " ") != want {
 			t.Errorf("%s → %s with %q: %q, want %q", c.from, c.to, c.gates, got, want)
 		}
+	}
+	ssl := Flags{}.With("proxy-client-cert-file", "/etc/kubernetes/ssl/front-proxy-client.crt")
+	if got := ssl.lacking("v1.36.3", protection("v1.36.3", "v1.37.1", "", ssl)); got[1][1] != "/etc/kubernetes/ssl/ca.crt" {
+		t.Errorf("with another directory of certificates: %q", got)
 	}
 }
 
@@ -525,7 +541,7 @@ func TestTheRehearsalHasTheFlags(t *testing.T) {
 		{Name: "external-hostname", Value: "$(HOST)"}, {Name: history.FeatureGates, Value: "kube:WatchList=f,kube:" + gateOn},
 	}
 	p := planOf(t, "v1.36.3", "v1.37.1", Flags{Set: file}.With(gates.PeerCAFile, peerCA))
-	notes := strings.Join(p.Notes, "\n")
+	notes := strings.Join(p.Lacks, "\n")
 	for _, want := range []string{"`--etcd-servers`. Reason: the run cannot give servers this value, because the run starts its own etcd",
 		"`--encryption-provider-config`, `--peer-ca-file`. Reason: this is a file of a node.", "`--external-hostname`. Reason: the value of the variable"} {
 		if !strings.Contains(notes, want) {

@@ -1,7 +1,7 @@
-// Command kube-apiserver-flags writes the flags, the feature gates and the API groups of the
-// kube-apiserver of the version that it is built with, as JSON. Package gates reads it and says
-// what the fields mean. The program uses reflection for feature gates, because v1.30 has no gates
-// with a history, and not all versions have dependencies.
+// Command kube-apiserver-flags writes the flags, the feature gates, the versions of API groups and
+// the admission plugins of the kube-apiserver of the version that it is built with, as JSON.
+// Package gates reads it and says what the fields mean. The program uses reflection for feature
+// gates, because v1.30 has no gates with a history, and not all versions have dependencies.
 package main
 
 import (
@@ -22,6 +22,7 @@ import (
 	"k8s.io/component-base/version"
 	aggregator "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
@@ -32,7 +33,7 @@ func main() {
 		return
 	}
 	command.InitDefaultHelpFlag()
-	lists := [3]map[string]any{{}, {}, {}} // by the name of an element
+	lists := [4]map[string]any{{}, {}, {}, {}} // by the name of an element
 	gates(lists[0])
 	command.Flags().VisitAll(func(f *pflag.Flag) {
 		lists[1][f.Name] = object{"name": f.Name, "type": f.Value.Type(), "default": f.DefValue, "noValue": f.NoOptDefVal, "short": f.Shorthand,
@@ -40,11 +41,14 @@ func main() {
 	})
 	for _, scheme := range []*runtime.Scheme{legacyscheme.Scheme, apiextensions.Scheme, aggregator.Scheme} {
 		for _, gv := range scheme.PrioritizedVersionsAllGroups() {
-			lists[2][gv.Group] = gv.Group
+			lists[2][gv.Group+"/"+gv.Version] = gv.Group + "/" + gv.Version
 		}
 	}
+	for _, name := range options.NewServerRunOptions().Admission.GenericAdmission.Plugins.Registered() {
+		lists[3][name] = name
+	}
 	fmt.Printf("{\n\"version\": %q", version.Get().GitVersion)
-	for i, name := range []string{"gates", "flags", "groups"} {
+	for i, name := range []string{"gates", "flags", "apis", "plugins"} {
 		var lines []string // one element on each
 		for _, key := range slices.Sorted(maps.Keys(lists[i])) {
 			line, err := json.Marshal(lists[i][key])
