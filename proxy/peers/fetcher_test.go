@@ -28,24 +28,25 @@ type fetching struct {
 	a, b    *server
 }
 
+// newFetching makes the peers and their network, without a fetcher.
+func newFetching(t *testing.T, policy proxy.Policy) *fetching {
+	f := &fetching{t: t, store: proxy.NewStore(policy, "self"), a: newServer(t, "v1.36.3", "apps/v1 deployments"), b: newServer(t, "v1.37.1", "batch/v1 jobs")}
+	f.network = &network{servers: map[string]http.Handler{addressA: f.a, addressB: f.b}}
+	f.metrics = NewMetrics(f.store)
+	return f
+}
+
 func withFetcher(t *testing.T, policy proxy.Policy, test func(*testing.T, *fetching)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fetching{t: t, store: proxy.NewStore(policy, "self"), a: newServer(t, "v1.36.3", "apps/v1 deployments"), b: newServer(t, "v1.37.1", "batch/v1 jobs")}
-		f.network = &network{servers: map[string]http.Handler{addressA: f.a, addressB: f.b}}
-		f.metrics = NewMetrics(f.store)
+		f := newFetching(t, policy)
 		sources, err := New(Config{Store: f.store, PeerTransport: f.network, Metrics: f.metrics, Random: func() float64 { return 0.5 }, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.fetcher = sources.fetcher
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		ended := make(chan struct{})
-		go func() { defer close(ended); f.fetcher.run(ctx) }()
+		defer start(t, func(ctx context.Context) error { f.fetcher.run(ctx); return nil })()
 		test(t, f)
-		cancel()
-		<-ended
 	})
 }
 
