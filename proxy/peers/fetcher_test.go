@@ -5,15 +5,16 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
 const addressA, addressB = "192.0.2.1:6443", "192.0.2.2:6443"
@@ -81,16 +82,11 @@ func (f *fetching) knows(gv, resource string) bool {
 
 func capable(store *proxy.Store, gv, resource string) []proxy.ServerID {
 	var ids []proxy.ServerID
+	parsed, _ := schema.ParseGroupVersion(gv)
 	for _, root := range []proxy.Root{proxy.RootCore, proxy.RootGroups} {
 		for _, s := range store.Table().Sources(root) {
-			for _, g := range s.Groups {
-				for _, v := range g.Versions {
-					for _, r := range v.Resources {
-						if !s.Local && strings.TrimPrefix(g.Name+"/"+v.Version, "/") == gv && r.Resource == resource {
-							ids = append(ids, proxy.ServerID(s.Server))
-						}
-					}
-				}
+			if !s.Local && discovery.NewIndex(s.Groups).Resource(parsed.Group, parsed.Version, resource, "") {
+				ids = append(ids, proxy.ServerID(s.Server))
 			}
 		}
 	}
