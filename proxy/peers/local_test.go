@@ -19,7 +19,7 @@ type besideLocal struct {
 	server  *server
 }
 
-// withLocal runs a test beside a local server. At first, failing answers for its /apis if it is set.
+// withLocal runs a test beside a local server. If failing is set, it answers for /apis at first.
 func withLocal(t *testing.T, policy proxy.Policy, failing http.HandlerFunc, test func(*testing.T, *besideLocal)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
