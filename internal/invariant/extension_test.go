@@ -330,8 +330,8 @@ func TestASubresourceOfANamesake(t *testing.T) {
 }
 
 // A server advertises where others find it. How it finds others does not depend on that. The
-// authorities that it trusts, and the front-proxy certificate that it shows, matter to the peers that
-// it calls, and not to those that call it.
+// authorities that it trusts, and the front-proxy certificate that it shows, matter to the peers
+// that it calls, and not to those that call it.
 func TestSetupsMatterToOneOfTwoServers(t *testing.T) {
 	for _, c := range []struct{ words, ofServing, ofAsked string }{
 		{"advertising an address at which nobody listens", "serving server: advertising an address at which nobody listens", ""},
