@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/http2"
@@ -34,6 +35,7 @@ type undelivered struct{ error }
 func (undelivered) NotDelivered() bool { return true }
 
 func TestOutcomes(t *testing.T) {
+	const silent = "a transport that does not say"
 	broken := errors.New("connection reset by peer: 192.0.2.1:6443")
 	for name, c := range map[string]struct {
 		fail    func(ctx context.Context) error
@@ -47,9 +49,9 @@ func TestOutcomes(t *testing.T) {
 			Undecided, "the connection broke before it answered"},
 		"an idle one that had closed, and no other": {func(ctx context.Context) error { traced(ctx, true); traced(ctx, false); return broken },
 			NotDelivered, "it could not be reached"},
-		"a transport that does not say": {func(context.Context) error { return broken }, Undecided, "the connection broke before it answered"},
-		"a dial that failed":            {func(context.Context) error { return fmt.Errorf("x: %w", refusesConnection()) }, NotDelivered, "it could not be reached"},
-		"its own word":                  {func(context.Context) error { return fmt.Errorf("x: %w", undelivered{broken}) }, NotDelivered, "it could not be reached"},
+		silent:               {func(context.Context) error { return broken }, Undecided, "the connection broke before it answered"},
+		"a dial that failed": {func(context.Context) error { return fmt.Errorf("x: %w", refusesConnection()) }, NotDelivered, "it could not be reached"},
+		"its own word":       {func(context.Context) error { return fmt.Errorf("x: %w", undelivered{broken}) }, NotDelivered, "it could not be reached"},
 		"a stream refused": {func(ctx context.Context) error {
 			traced(ctx, true)
 			return http2.StreamError{Code: http2.ErrCodeRefusedStream}
@@ -86,6 +88,9 @@ func TestOutcomes(t *testing.T) {
 			if retry := got.Header().Get("Retry-After"); retry != "" {
 				t.Errorf("Retry-After %q after %s", retry, c.outcome)
 			}
+			if p := s.store.Table().Peers()[0]; p.EjectedUntil.After(time.Now()) == (name == silent) {
+				t.Errorf("avoided until %v; a peer is to blame if a connection was tried", p.EjectedUntil)
+			}
 		})
 	}
 }
@@ -119,12 +124,11 @@ func TestOutcomesOfHTTPTransport(t *testing.T) {
 	l.Close()
 	far := peerServer(t, false, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	for name, c := range map[string]struct{ address, want string }{
-		"nobody listens":               {nobody, "a not-delivered"},
-		"closed before the handshake":  {unused, "a not-delivered"},
-		"no TLS":                       {breaksOff(func(c net.Conn) { c.Read(make([]byte, 1)); io.WriteString(c, "HTTP/1.1 400 no\r\n\r\n") }), "a not-delivered"},
-		"closed before it answered":    {address(far), "a undecided"},
-		"an invalid address":           {"127.0.0.1:no", "a not-delivered"},
-		"closed in between, two times": {address(far), "a undecided"},
+		"nobody listens":              {nobody, "a not-delivered"},
+		"closed before the handshake": {unused, "a not-delivered"},
+		"no TLS":                      {breaksOff(func(c net.Conn) { c.Read(make([]byte, 1)); io.WriteString(c, "HTTP/1.1 400 no\r\n\r\n") }), "a not-delivered"},
+		"closed before it answered":   {address(far), "a undecided"},
+		"an invalid address":          {"127.0.0.1:no", "a not-delivered"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t, Reference(), capablePeers(map[ServerID]string{"a": c.address}, "a"), transportTo(t, far, false))

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"errors"
 	"net/http"
 	"testing"
 	"time"
@@ -31,28 +30,8 @@ func TestRefusedByTheTransportIsNoFailureOfThePeer(t *testing.T) {
 	}
 }
 
-// If a connection was tried, the peer is to blame: the exception is for requests without a
-// connection.
-func TestConnectionThatFailsIsAFailureOfThePeer(t *testing.T) {
-	for name, fail := range map[string]func(*http.Request) error{
-		"none in time":  func(r *http.Request) error { traced(r.Context(), false); return errors.New("x") },
-		"broke":         func(r *http.Request) error { traced(r.Context(), true); return errors.New("x") },
-		"refused":       func(*http.Request) error { return refusesConnection() },
-		"not delivered": func(*http.Request) error { return undelivered{errors.New("x")} },
-	} {
-		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) { return nil, fail(r) }))
-		s.ask("GET", gadgetsPath, "")
-		if p, _ := s.store.Table().Peer("a"); !p.EjectedUntil.After(time.Now()) {
-			t.Errorf("%s: the peer is not ejected", name)
-		}
-	}
-}
-
 func TestRequestThatCannotBeSentIs400(t *testing.T) {
-	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
-		t.Error("the peer was asked")
-		return nil, errors.New("x")
-	}))
+	s := newShell(t, Reference(), capablePeers(nil, "a"), neverAsked(t))
 	for _, method := range []string{"(", "G T", "G\u00e9T"} {
 		r, err := http.NewRequest("GET", gadgetsPath, nil)
 		if err != nil {

@@ -191,11 +191,8 @@ func failedFetch(id ServerID) FetchResult {
 }
 
 func TestDecideByStorageVersions(t *testing.T) {
-	gvr := func(r Resource) schema.GroupVersionResource {
-		return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
-	}
 	events := append(peersLive("a"), Synced{}, StorageVersions{Served: map[schema.GroupVersionResource][]ServerID{
-		gvr(jobs): {"self", "a"}, gvr(gadget): {"a"}, gvr(pods): {"a", "unheard-of"}, gvr(widget): {"unheard-of"},
+		custom(jobs): {"self", "a"}, custom(gadget): {"a"}, custom(pods): {"a", "unheard-of"}, custom(widget): {"unheard-of"},
 	}})
 	for _, c := range []struct {
 		name    string

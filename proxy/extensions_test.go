@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
 func custom(r Resource) schema.GroupVersionResource {
@@ -21,10 +23,8 @@ func TestExtensionLifeCycle(t *testing.T) {
 		return Fetched{Results: []FetchResult{serves("a", "1", apis...)}, At: epoch.Add(at)}
 	}
 	exist := func(at time.Duration, list ...Resource) Event {
-		e := Extensions{At: epoch.Add(at)}
-		for _, r := range list {
-			e.CustomResources = append(e.CustomResources, custom(r))
-		}
+		e := defines(0, 0, list...)
+		e.At, e.Created = epoch.Add(at), nil
 		return e
 	}
 	tick := func(at time.Duration) Event { return Tick{At: epoch.Add(at)} }
@@ -111,13 +111,7 @@ func TestACustomResourceInABuiltInGroupVersion(t *testing.T) {
 			}
 			listed := false
 			for _, s := range now.Sources(RootGroups) {
-				for _, g := range s.Groups {
-					for _, v := range g.Versions {
-						for _, r := range v.Resources {
-							listed = listed || !s.Local && g.Name == widget.Group && v.Version == widget.Version && r.Resource == widget.Resource
-						}
-					}
-				}
+				listed = listed || !s.Local && discovery.NewIndex(s.Groups).Resource(widget.Group, widget.Version, widget.Resource, "")
 			}
 			if listed != c.listed {
 				t.Errorf("the peer's document counts: %v, want %v", listed, c.listed)

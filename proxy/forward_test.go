@@ -26,10 +26,7 @@ import (
 // front makes the handler a TLS server for clients.
 func front(t *testing.T, s *shell, http2 bool) (*httptest.Server, *http.Client) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(s)
-	server.EnableHTTP2 = http2
-	server.StartTLS()
-	t.Cleanup(server.Close)
+	server := peerServer(t, http2, s)
 	client := server.Client()
 	client.Transport.(*http.Transport).DisableCompression = true
 	return server, client
@@ -366,13 +363,6 @@ func TestPeerDiesDuringAnswer(t *testing.T) {
 			})
 		}
 	})
-}
-
-func TestInvalidStatusFromPeer(t *testing.T) {
-	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) { return says(7, "?"), nil }))
-	if got := s.ask("GET", gadgetsPath, ""); got.Code != 503 {
-		t.Errorf("%d %s, want 503", got.Code, got.Body)
-	}
 }
 
 func TestCertificatesOfPeersAreVerified(t *testing.T) {

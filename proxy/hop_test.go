@@ -118,7 +118,7 @@ func TestHopHeader(t *testing.T) {
 }
 
 func TestRefusal(t *testing.T) {
-	never := transportFunc(func(*http.Request) (*http.Response, error) { t.Error("sent on a second time"); return nil, io.EOF })
+	never := neverAsked(t)
 	t.Run("is marked for a peer", func(t *testing.T) {
 		s := newShell(t, Reference(), capablePeers(nil, "a"), never, fromPeers)
 		got := s.ask("POST", gadgetsPath, "body", HopHeader, "true")

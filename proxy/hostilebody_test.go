@@ -14,10 +14,7 @@ import (
 // An upgrade must have no body, because both the transport and the tunnel would read it. No
 // transport sends a protocol that is no header value.
 func TestUpgradesThatCannotBeSentAreRefused(t *testing.T) {
-	s := newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
-		t.Error("sent to the peer")
-		return says(200, ""), nil
-	}))
+	s := newShell(t, Reference(), capablePeers(nil, "a"), neverAsked(t))
 	for protocol, body := range map[string]string{"web\x01socket": "", "websocket": "a body"} {
 		if got := s.ask("POST", gadgetsPath, body, "Connection", "Upgrade", "Upgrade", protocol); got.Code != http.StatusBadRequest {
 			t.Errorf("an upgrade to %q: %d %s, want 400", protocol, got.Code, got.Body)
@@ -28,11 +25,15 @@ func TestUpgradesThatCannotBeSentAreRefused(t *testing.T) {
 // A failed dial says nothing about earlier writes. Over HTTP/2, a transport dials a second time
 // only for a request that the peer did not process.
 func TestDialFailsAfterRequestWasWritten(t *testing.T) {
-	for protocol, want := range map[string]string{"http/1.1": "a undecided", "h2": "a not-delivered, b undecided"} {
+	for protocol, want := range map[string]string{"http/1.1": "a undecided", "h2": "a not-delivered, b undecided", "unknown": "a undecided"} {
+		var connection httptrace.GotConnInfo
+		if protocol != "unknown" {
+			connection.Conn = securedConn{protocol: protocol}
+		}
 		s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
 			trace := httptrace.ContextClientTrace(r.Context())
 			trace.GetConn(r.URL.Host)
-			trace.GotConn(httptrace.GotConnInfo{Conn: securedConn{protocol: protocol}})
+			trace.GotConn(connection)
 			trace.WroteHeaders()
 			if r.URL.Host == "b.test:6443" {
 				return nil, io.ErrUnexpectedEOF
@@ -78,21 +79,5 @@ func TestIdempotencyKeyIsNotRepeated(t *testing.T) {
 				t.Errorf("%d, and it was carried out %d times; want 503 and once", got.Code, created.Load())
 			}
 		})
-	}
-}
-
-// A transport that wrote a request, lost the connection and found no other may have delivered it.
-func TestLostConnectionIsUndecided(t *testing.T) {
-	s := newShell(t, Reference(), capablePeers(nil, "a", "b"), transportFunc(func(r *http.Request) (*http.Response, error) {
-		trace := httptrace.ContextClientTrace(r.Context())
-		trace.GetConn("a")
-		trace.GotConn(httptrace.GotConnInfo{})
-		trace.WroteHeaders()
-		trace.GetConn("a") // again, because of the client's Idempotency-Key
-		return nil, errRefused
-	}))
-	got := s.ask("POST", gadgetsPath, "x", "Idempotency-Key", "1")
-	if got.Code != http.StatusServiceUnavailable || len(s.seen.outcomes()) != 1 || s.seen.outcomes()[0] != "a undecided" {
-		t.Errorf("%d after %v, want 503 after one undecided attempt", got.Code, s.seen.outcomes())
 	}
 }

@@ -89,9 +89,7 @@ func TestWhatRetryAfterCostsOneRequest(t *testing.T) {
 		} {
 			t.Run(request.name+", Retry-After "+header, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					c := &cutOff{header: header, shell: newShell(t, Reference(), capablePeers(nil, "a"), transportFunc(func(*http.Request) (*http.Response, error) {
-						return nil, refusesConnection()
-					}))}
+					c := &cutOff{header: header, shell: newShell(t, Reference(), capablePeers(nil, "a"), dead)}
 					began := time.Now()
 					if err := request.send(t.Context(), c.client(t)); err == nil {
 						t.Fatal("no error")

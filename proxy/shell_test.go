@@ -3,8 +3,6 @@ package proxy
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"io"
 	"net"
 	"net/http"
@@ -46,6 +44,9 @@ func says(code int, body string, header ...string) *http.Response {
 func refusesConnection() error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, Err: io.ErrClosedPipe}
 }
+
+// dead is the transport to peers on which nothing listens.
+var dead = transportFunc(func(*http.Request) (*http.Response, error) { return nil, refusesConnection() })
 
 // journal is an Observer that stores the reports.
 type journal struct {
@@ -215,7 +216,7 @@ func (b byProtocol) RoundTrip(r *http.Request) (*http.Response, error) {
 // fromPeers makes the handler take every caller for a peer.
 func fromPeers(c *Config) { c.FromPeer = func(*http.Request) bool { return true } }
 
-// peerServer starts a TLS server in the role of a peer.
+// peerServer starts a TLS server, as a rule in the role of a peer.
 func peerServer(t *testing.T, http2 bool, handler http.Handler) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(handler)
@@ -228,10 +229,8 @@ func peerServer(t *testing.T, http2 bool, handler http.Handler) *httptest.Server
 // transportTo makes a transport that trusts the servers, which all have the same certificate.
 func transportTo(t *testing.T, s *httptest.Server, http2 bool) *http.Transport {
 	t.Helper()
-	pool := x509.NewCertPool()
-	pool.AddCert(s.Certificate())
 	transport := &http.Transport{
-		TLSClientConfig:       &tls.Config{RootCAs: pool, ServerName: "example.com"},
+		TLSClientConfig:       trusting(s),
 		ForceAttemptHTTP2:     http2,
 		ExpectContinueTimeout: 10 * time.Second,
 	}

@@ -12,26 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
-
-// resourcesIn decodes a legacy list in any encoding.
-func resourcesIn(t *testing.T, contentType string, body []byte) []metav1.APIResource {
-	t.Helper()
-	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), contentType)
-	if !ok {
-		t.Fatalf("the answer is %s: %s", contentType, body)
-	}
-	object, _, err := info.Serializer.Decode(body, nil, nil)
-	list, ok := object.(*metav1.APIResourceList)
-	if err != nil || !ok {
-		t.Fatalf("decode %s %q: %T, %v", contentType, body, object, err)
-	}
-	return list.APIResources
-}
 
 func TestLegacyListsHaveStorageVersionHashes(t *testing.T) {
 	list := func(hashes map[string]string) string {
@@ -73,7 +56,7 @@ func TestLegacyListsHaveStorageVersionHashes(t *testing.T) {
 			for _, accept := range []string{"application/json", "application/vnd.kubernetes.protobuf", "application/yaml"} {
 				got := d.ask("GET", "/apis/batch/v1/", "", "Accept", accept)
 				hashes := map[string]string{}
-				for _, r := range resourcesIn(t, got.Header().Get("Content-Type"), got.Body.Bytes()) {
+				for _, r := range decoded[*metav1.APIResourceList](t, got.Header().Get("Content-Type"), got.Body.Bytes()).APIResources {
 					if r.StorageVersionHash != "" {
 						hashes[r.Name] = r.StorageVersionHash
 					}
@@ -96,7 +79,7 @@ func TestLegacyListsHaveStorageVersionHashes(t *testing.T) {
 		}
 		d.local.Handler = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the local server was asked for %s", r.URL) })
 		got := d.ask("GET", "/apis/batch/v2", "", "Accept", "application/json")
-		if r := resourcesIn(t, "application/json", got.Body.Bytes()); len(r) != 1 || r[0].StorageVersionHash != "peer-jobs" {
+		if r := decoded[*metav1.APIResourceList](t, "application/json", got.Body.Bytes()).APIResources; len(r) != 1 || r[0].StorageVersionHash != "peer-jobs" {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	})

@@ -127,10 +127,6 @@ func (t *Table) Synced() bool { return t.synced }
 // LocalKnown reports whether the table knows the resources of the local server.
 func (t *Table) LocalKnown() bool { return t.localKnown }
 
-// Local returns the groups that the local server serves, nil if unknown. The result must not be
-// changed.
-func (t *Table) Local(root Root) discovery.Groups { return t.local[root].groups }
-
 // Crashed says why a server with this policy would have crashed (see Quirks.CrashOnFailedFetch); ""
 // if it would not.
 func (t *Table) Crashed() string { return t.crashed }

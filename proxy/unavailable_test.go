@@ -11,33 +11,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// statusIn decodes a metav1.Status in any encoding.
-func statusIn(t *testing.T, contentType string, body []byte) *metav1.Status {
+// decoded decodes an object in any encoding.
+func decoded[T runtime.Object](t *testing.T, contentType string, body []byte) T {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	info, ok := runtime.SerializerInfoForMediaType(serializer.NewCodecFactory(scheme).SupportedMediaTypes(), contentType)
+	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), contentType)
 	if !ok {
 		t.Fatalf("the answer is %s: %s", contentType, body)
 	}
 	object, _, err := info.Serializer.Decode(body, nil, nil)
-	if err != nil {
-		t.Fatalf("decode %s %q: %v", contentType, body, err)
+	decoded, ok := object.(T)
+	if err != nil || !ok {
+		t.Fatalf("decode %s %q: %T, %v", contentType, body, object, err)
 	}
-	status, ok := object.(*metav1.Status)
-	if !ok {
-		t.Fatalf("the answer is a %T", object)
-	}
-	return status
+	return decoded
 }
 
 func TestUnavailableIsAStatus(t *testing.T) {
-	s := newShell(t, Reference(), append(capablePeers(nil, "a", "b"), PeerAddress{ID: "b"}),
-		transportFunc(func(*http.Request) (*http.Response, error) { return nil, refusesConnection() }))
+	s := newShell(t, Reference(), append(capablePeers(nil, "a", "b"), PeerAddress{ID: "b"}), dead)
 	want := &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   "Failure", Code: 503, Reason: metav1.StatusReasonServiceUnavailable,
@@ -63,7 +56,7 @@ func TestUnavailableIsAStatus(t *testing.T) {
 			if got.Code != 503 || got.Header().Get("Content-Type") != contentType || got.Header().Get("Retry-After") != "" {
 				t.Errorf("%d %v, want 503 in %s", got.Code, got.Header(), contentType)
 			}
-			if diff := cmp.Diff(want, statusIn(t, contentType, got.Body.Bytes())); diff != "" {
+			if diff := cmp.Diff(want, decoded[*metav1.Status](t, contentType, got.Body.Bytes())); diff != "" {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}
 		})
@@ -76,11 +69,10 @@ func TestUnavailableIsAStatus(t *testing.T) {
 // Two servers with the same identity, on hosts with the same name, are distinguished by an address.
 // Clients must not see this address.
 func TestUnavailableHidesDuplicatesAddress(t *testing.T) {
-	s := newShell(t, Reference(), capablePeers(nil, "a", DuplicateID("a", "192.0.2.1:6443")),
-		transportFunc(func(*http.Request) (*http.Response, error) { return nil, refusesConnection() }))
+	s := newShell(t, Reference(), capablePeers(nil, "a", DuplicateID("a", "192.0.2.1:6443")), dead)
 	got := s.ask("GET", gadgetsPath, "", "Accept", "application/json")
 	var causes []string
-	for _, c := range statusIn(t, "application/json", got.Body.Bytes()).Details.Causes {
+	for _, c := range decoded[*metav1.Status](t, "application/json", got.Body.Bytes()).Details.Causes {
 		causes = append(causes, c.Message)
 	}
 	if diff := cmp.Diff([]string{"a: it could not be reached", "a: it could not be reached"}, causes); diff != "" {
@@ -172,7 +164,7 @@ func TestUpstreamErrors(t *testing.T) {
 			return nil, errors.New("unexpected")
 		}))
 		got := s.ask("GET", gadgetsPath, "")
-		status := statusIn(t, "application/json", got.Body.Bytes())
+		status := decoded[*metav1.Status](t, "application/json", got.Body.Bytes())
 		if got.Code != 503 || status.Message != "Error getting ip and port info of the remote server while proxying" || status.Reason != metav1.StatusReasonServiceUnavailable {
 			t.Errorf("%d %+v, want upstream's answer", got.Code, status)
 		}

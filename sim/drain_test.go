@@ -20,12 +20,7 @@ func stopped(t *testing.T, setup *scenario.Setup) history.Operation {
 	c := three(soak(6*time.Second), scenario.Step{Action: scenario.Stop, Server: "b"}, soak(20*time.Second))
 	c.Servers[1].Setup = setup
 	c.Requests = []Request{{Step: 1, After: 3 * time.Second, Server: "b", Request: workload.Request{Verb: "list", GVR: onlyNew, User: workload.Admin}}}
-	s := New(only(t, proxy.Upstream137()))
-	defer s.Close()
-	r, err := s.Run(c, tape.Seeded(1), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := run(t, only(t, proxy.Upstream137()), c, 1)
 	if n := len(r.History.Operations); n != 1 {
 		t.Fatalf("%d operations, want one", n)
 	}
@@ -76,12 +71,7 @@ func TestWhatHappensWhileAServerDrains(t *testing.T) {
 				setup = only(t, proxy.Reference())
 				setup.Reference = true
 			}
-			s := New(setup)
-			defer s.Close()
-			r, err := s.Run(k, tape.Seeded(1), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := run(t, setup, k, 1)
 			for _, op := range r.History.Operations {
 				want := map[string]int{"a": 200, "b": c.status}[op.Server]
 				if op.Verb == "list" && op.Status != want {
@@ -152,12 +142,7 @@ func TestAFailedRequestShowsThatAPeerHasEnded(t *testing.T) {
 		for after := 100 * time.Millisecond; after < 4*time.Second; after += 100 * time.Millisecond {
 			k.Requests = append(k.Requests, Request{Step: 1, After: after, Server: "b", Request: list})
 		}
-		s := New(only(t, proxy.Reference()))
-		defer s.Close()
-		r, err := s.Run(k, tape.Seeded(seed), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := run(t, only(t, proxy.Reference()), k, seed)
 		asked := r.History.Steps[1].Start
 		for _, op := range r.History.Operations {
 			switch after := op.Start - asked; {
@@ -220,12 +205,7 @@ func TestADeletedLeaseComesBack(t *testing.T) {
 	c := three(soak(6*time.Second), scenario.Step{Action: scenario.DeleteLease, Server: "a"}, soak(20*time.Second))
 	list := workload.Request{Verb: "list", GVR: onlyNew, User: workload.Admin}
 	c.Requests = []Request{{Step: 1, Server: "b", Request: list}, {Step: 2, After: 15 * time.Second, Server: "b", Request: list}}
-	s := New(only(t, proxy.Upstream137()))
-	defer s.Close()
-	r, err := s.Run(c, tape.Seeded(1), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := run(t, only(t, proxy.Upstream137()), c, 1)
 	for _, op := range r.History.Operations {
 		if op.Status != 200 {
 			t.Errorf("at %s b answered %d, want 200: a serves it", op.Start, op.Status)

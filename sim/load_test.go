@@ -10,7 +10,6 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 	"github.com/skewproof/skewproof/internal/workload"
 	"github.com/skewproof/skewproof/proxy"
-	"github.com/skewproof/skewproof/sim/tape"
 )
 
 // loaded runs three servers of two versions under a load for d, and returns its operations.
@@ -18,10 +17,7 @@ func loaded(t *testing.T, profile scenario.Traffic, d time.Duration) []history.O
 	t.Helper()
 	c := three(soak(d))
 	c.Requests, c.Load = nil, &Load{QPS: 100, Traffic: profile}
-	result, err := New(only(t, proxy.Reference())).Run(c, tape.Seeded(1), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := run(t, only(t, proxy.Reference()), c, 1)
 	return result.History.Operations
 }
 

@@ -57,9 +57,7 @@ func TestToxiproxyClientChangesLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, c := b.dial("c", "b"), b.dial("a", "b")
-	b.talk(other)
-	b.talk(c)
+	other, c := b.talking("c", "b"), b.talking("a", "b")
 
 	if err := p.Disable(); err != nil {
 		t.Fatal(err)
@@ -84,14 +82,14 @@ func TestToxiproxyClientChangesLinks(t *testing.T) {
 	if err := client.ResetState(); err != nil {
 		t.Fatal(err)
 	}
-	b.talk(b.dial("a", "b"))
+	b.talking("a", "b")
 
 	// After a change of the upstream, new connections go to the new address.
 	p.Upstream = serveTCP(t, echo).String()
 	if err := p.Save(); err != nil {
 		t.Fatal(err)
 	}
-	b.talk(b.dial("a", "b"))
+	b.talking("a", "b")
 	if err := p.Delete(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +106,7 @@ func TestHealSaysWhenSomebodyElseWasFaster(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "something else has removed it") || record.Kind != "timeout" {
 		t.Errorf("record %+v and %v", record, err)
 	}
-	b.talk(b.dial("a", "b"))
+	b.talking("a", "b")
 	again, _ := a.Heal(t.Context())
 	wantEvidence(t, again, history.Evidence{})
 }
@@ -121,8 +119,7 @@ func TestCutOpenedByHand(t *testing.T) {
 	if err := toxiproxy.NewClient(b.API().String()).ResetState(); err != nil {
 		t.Fatal(err)
 	}
-	c := b.dial("a", "b")
-	b.talk(c)
+	c := b.talking("a", "b")
 	if _, err := a.Heal(t.Context()); err == nil || !strings.Contains(err.Error(), "something else has enabled it") {
 		t.Errorf("heal: %v", err)
 	}

@@ -39,7 +39,7 @@ func TestDetourIsForOtherServersOnly(t *testing.T) {
 		}
 	}
 	end()
-	b.talk(b.dial("b", "a"))
+	b.talking("b", "a")
 	if _, err := b.Detour("d", via); err == nil {
 		t.Error("a detour to an unknown server was taken")
 	}

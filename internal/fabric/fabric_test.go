@@ -15,10 +15,10 @@ func TestEachSourceHasItsOwnLink(t *testing.T) {
 	b := newTestFabric(t)
 	for _, from := range []string{"a", "b", "c", fault.Client} {
 		for _, to := range []string{"a", "b", "c"} {
-			b.talk(b.dial(from, to))
+			b.talking(from, to)
 		}
 		if from != fault.Client {
-			b.talk(b.dial(from, fault.Etcd))
+			b.talking(from, fault.Etcd)
 		}
 	}
 	links := b.Links()
@@ -40,14 +40,14 @@ func TestOnlyServersReachEtcd(t *testing.T) {
 func TestAddSource(t *testing.T) {
 	b := newTestFabric(t)
 	b.hosts["d"] = "127.0.0.5"
-	b.talk(b.dial("d", "a"))
+	b.talking("d", "a")
 	if got := b.status(fault.Client, "a").Accepted; got != 1 {
 		t.Fatalf("an unknown server: %d connections on client-to-a, want 1", got)
 	}
 	if err := b.addSource(Source{Name: "d", Addr: netip.MustParseAddr(b.hosts["d"])}); err != nil {
 		t.Fatal(err)
 	}
-	b.talk(b.dial("d", "a"))
+	b.talking("d", "a")
 	if got := b.status("d", "a").Accepted; got != 1 {
 		t.Fatalf("a known server: %d connections on d-to-a, want 1", got)
 	}
@@ -113,8 +113,7 @@ func TestHalfClose(t *testing.T) {
 
 func TestResetsArePassedOn(t *testing.T) {
 	b := newTestFabric(t)
-	c := b.dial("a", "b")
-	b.talk(c)
+	c := b.talking("a", "b")
 	drop(c)
 	eventually(t, "the connection is over", func() bool { return b.status("a", "b").Open == 0 })
 }
@@ -162,8 +161,7 @@ func TestCloseBreaksOpenConnections(t *testing.T) {
 // A write to a connection that the fabric has reset fails as on a real network.
 func TestWriteAfterCut(t *testing.T) {
 	b := newTestFabric(t)
-	c := b.dial("a", "b")
-	b.talk(c)
+	c := b.talking("a", "b")
 	b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	eventually(t, "writing fails", func() bool {
 		_, err := io.WriteString(c, "x")

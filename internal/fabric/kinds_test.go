@@ -22,26 +22,23 @@ func (b *testFabric) bystanders() (check func()) {
 	b.t.Helper()
 	var conns []*net.TCPConn
 	for _, ends := range [][2]string{{"b", "a"}, {"c", "b"}, {fault.Client, "b"}, {"a", "c"}, {"a", fault.Etcd}} {
-		c := b.dial(ends[0], ends[1])
-		b.talk(c)
-		conns = append(conns, c)
+		conns = append(conns, b.talking(ends[0], ends[1]))
 	}
 	return func() {
 		b.t.Helper()
 		for _, c := range conns {
 			b.talk(c)
 		}
-		b.talk(b.dial("c", "b"))
-		b.talk(b.dial(fault.Client, "b"))
-		b.talk(b.dial("b", "a"))
+		b.talking("c", "b")
+		b.talking(fault.Client, "b")
+		b.talking("b", "a")
 	}
 }
 
 func TestCut(t *testing.T) {
 	b := newTestFabric(t)
 	check := b.bystanders()
-	c := b.dial("a", "b")
-	b.talk(c)
+	c := b.talking("a", "b")
 
 	a := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	wantReset(t, c)
@@ -58,21 +55,20 @@ func TestCut(t *testing.T) {
 	if !record.Blocks || record.From != "a" || record.To != "b" || record.Detail != "cut" || record.End < record.Start {
 		t.Errorf("record %+v", record)
 	}
-	b.talk(b.dial("a", "b"))
+	b.talking("a", "b")
 	check()
 }
 
 func TestCutsOverlap(t *testing.T) {
 	b := newTestFabric(t)
-	c := b.dial("a", "b")
-	b.talk(c)
+	b.talking("a", "b")
 	first := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	second := b.inject(fault.Fault{Kind: fault.Cut, From: "a", To: "b"})
 	b.wantTurnedAway("a", "b")
 	wantEvidence(t, b.heal(first), history.Evidence{Refused: 1, Cut: 1})
 	b.wantTurnedAway("a", "b")
 	wantEvidence(t, b.heal(second), history.Evidence{Refused: 2})
-	b.talk(b.dial("a", "b"))
+	b.talking("a", "b")
 }
 
 func TestCutResetsTheServerToo(t *testing.T) {
@@ -102,8 +98,7 @@ func TestLatency(t *testing.T) {
 		t.Run(string(test.direction), func(t *testing.T) {
 			b := newTestFabric(t)
 			check := b.bystanders()
-			open := b.dial("a", "b")
-			b.talk(open)
+			open := b.talking("a", "b")
 			before := b.status("a", "b")
 			a := b.inject(fault.Fault{Kind: fault.Latency, From: "a", To: "b", Direction: test.direction, Latency: forever, Jitter: forever / 10})
 			fresh := b.dial("a", "b")
@@ -137,9 +132,7 @@ func TestTimeout(t *testing.T) {
 		t.Run(string(test.direction), func(t *testing.T) {
 			b := newTestFabric(t)
 			check := b.bystanders()
-			idle, open := b.dial("a", "b"), b.dial("a", "b")
-			b.talk(idle)
-			b.talk(open)
+			idle, open := b.talking("a", "b"), b.talking("a", "b")
 			before := b.status("a", "b")
 			a := b.inject(fault.Fault{Kind: fault.Timeout, From: "a", To: "b", Direction: test.direction})
 			fresh := b.dial("a", "b")
@@ -154,7 +147,7 @@ func TestTimeout(t *testing.T) {
 			wantReset(t, open)
 			wantReset(t, fresh)
 			b.talk(idle)
-			b.talk(b.dial("a", "b"))
+			b.talking("a", "b")
 			wantEvidence(t, record, history.Evidence{Affected: 2, Cut: 2})
 			if !record.Blocks || record.Evidence.BytesDown != 0 {
 				t.Errorf("record %+v, want one that blocks", record)
@@ -199,8 +192,7 @@ func TestAnEndIsCountedBeforeAnyEndReturns(t *testing.T) {
 
 func TestTimeoutSwallowsTheEnd(t *testing.T) {
 	b := newTestFabric(t)
-	c := b.dial("a", "b")
-	b.talk(c)
+	c := b.talking("a", "b")
 	a := b.inject(fault.Fault{Kind: fault.Timeout, From: "a", To: "b", Direction: fault.Up})
 	if err := c.CloseWrite(); err != nil {
 		t.Fatal(err)
@@ -219,12 +211,11 @@ func TestTimeoutSwallowsTheEnd(t *testing.T) {
 
 func TestTimeoutAfter(t *testing.T) {
 	b := newTestFabric(t)
-	c := b.dial("a", "b")
-	b.talk(c)
+	c := b.talking("a", "b")
 	a := b.inject(fault.Fault{Kind: fault.Timeout, From: "a", To: "b", Direction: fault.Down, After: 1e6})
 	wantReset(t, c)
 	wantEvidence(t, b.heal(a), history.Evidence{Cut: 1})
-	b.talk(b.dial("a", "b"))
+	b.talking("a", "b")
 }
 
 func TestReset(t *testing.T) {
@@ -232,9 +223,7 @@ func TestReset(t *testing.T) {
 		t.Run(string(direction), func(t *testing.T) {
 			b := newTestFabric(t)
 			check := b.bystanders()
-			idle, open := b.dial("a", "b"), b.dial("a", "b")
-			b.talk(idle)
-			b.talk(open)
+			idle, open := b.talking("a", "b"), b.talking("a", "b")
 			a := b.inject(fault.Fault{Kind: fault.Reset, From: "a", To: "b", Direction: direction, After: 1e6})
 			fresh := b.dial("a", "b")
 			send(t, open, "doomed")
@@ -254,8 +243,7 @@ func TestReset(t *testing.T) {
 
 func TestResetCanBeHealedWhileItWaits(t *testing.T) {
 	b := newTestFabric(t)
-	c := b.dial("a", "b")
-	b.talk(c)
+	c := b.talking("a", "b")
 	a := b.inject(fault.Fault{Kind: fault.Reset, From: "a", To: "b", After: forever})
 	send(t, c, "spared")
 	b.entered("a", "b", stream.Upstream, 4+6)
@@ -266,8 +254,7 @@ func TestResetCanBeHealedWhileItWaits(t *testing.T) {
 func TestBandwidth(t *testing.T) {
 	b := newTestFabric(t)
 	check := b.bystanders()
-	c := b.dial("a", "b")
-	b.talk(c)
+	c := b.talking("a", "b")
 	a := b.inject(fault.Fault{Kind: fault.Bandwidth, From: "a", To: "b", Direction: fault.Up, Rate: 1000})
 	// The data fits into the socket buffers, so that the writer does not wait for the link.
 	data := strings.Repeat("slow ", 8<<10)
@@ -289,8 +276,7 @@ func TestLimitData(t *testing.T) {
 		t.Run(string(direction), func(t *testing.T) {
 			b := newTestFabric(t)
 			check := b.bystanders()
-			open := b.dial("a", "b")
-			b.talk(open)
+			open := b.talking("a", "b")
 			a := b.inject(fault.Fault{Kind: fault.LimitData, From: "a", To: "b", Direction: direction, Bytes: 10})
 			below, fresh := b.dial("a", "b"), b.dial("a", "b")
 			b.talk(below)
@@ -318,8 +304,7 @@ func TestLimitData(t *testing.T) {
 func TestSlicer(t *testing.T) {
 	b := newTestFabric(t)
 	check := b.bystanders()
-	c := b.dial("a", "b")
-	b.talk(c)
+	c := b.talking("a", "b")
 	a := b.inject(fault.Fault{Kind: fault.Slicer, From: "a", To: "b", Direction: fault.Down, Size: 8, Variation: 1, Delay: forever})
 	data := strings.Repeat("0123456789abcdef", 4)
 	send(t, c, data)
@@ -338,9 +323,7 @@ func TestSlicer(t *testing.T) {
 func TestSlowClose(t *testing.T) {
 	b := newTestFabric(t)
 	check := b.bystanders()
-	idle, open := b.dial("a", "b"), b.dial("a", "b")
-	b.talk(idle)
-	b.talk(open)
+	idle, open := b.talking("a", "b"), b.talking("a", "b")
 	a := b.inject(fault.Fault{Kind: fault.SlowClose, From: "a", To: "b", Direction: fault.Down, Delay: forever})
 	b.talk(open) // data passes
 	b.talk(idle)
@@ -364,8 +347,7 @@ func TestSlowClose(t *testing.T) {
 // proves nothing.
 func TestEvidenceIsZeroWithoutTraffic(t *testing.T) {
 	b := newTestFabric(t)
-	idle := b.dial("a", "b")
-	b.talk(idle)
+	idle := b.talking("a", "b")
 	for _, f := range valid("a", "b") {
 		if f.Kind == fault.Cut {
 			continue // breaks idle connections too

@@ -139,6 +139,14 @@ func (b *testFabric) talk(c io.ReadWriter) {
 	receive(b.t, c, "ping")
 }
 
+// talking returns a new connection that has echoed.
+func (b *testFabric) talking(from, to string) *net.TCPConn {
+	b.t.Helper()
+	c := b.dial(from, to)
+	b.talk(c)
+	return c
+}
+
 func send(t *testing.T, c io.Writer, data string) {
 	t.Helper()
 	if _, err := io.WriteString(c, data); err != nil {

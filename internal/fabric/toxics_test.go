@@ -200,6 +200,6 @@ func TestFaultsUnderLoad(t *testing.T) {
 	}
 	cancel()
 	clients.Wait()
-	b.talk(b.dial("a", "b"))
+	b.talking("a", "b")
 	eventually(t, "the connections are over", func() bool { return b.status("a", "b").Open == 1 })
 }

@@ -171,6 +171,19 @@ func assertFilled(t *testing.T, v reflect.Value, path string) {
 	}
 }
 
+// readBack closes a recorder, and reads what it wrote.
+func readBack(t *testing.T, r *Recorder, written *bytes.Buffer) *History {
+	t.Helper()
+	if err := r.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	h, err := Read(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
 func TestReadSortsByTime(t *testing.T) {
 	var b bytes.Buffer
 	r := NewRecorder(&b, sample().Run, func() Time { return 9 })
@@ -179,13 +192,7 @@ func TestReadSortsByTime(t *testing.T) {
 	r.Operation(Operation{ID: "a", Start: 1, End: 2, Sent: &Sent{Server: "a"}, Received: &Received{}})
 	r.Lifecycle(Lifecycle{Server: "a", State: StateReady, At: 2})
 	r.Lifecycle(Lifecycle{Server: "a", State: StateStarting, At: 1})
-	if err := r.Close(nil); err != nil {
-		t.Fatal(err)
-	}
-	h, err := Read(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := readBack(t, r, &b)
 	if ids := h.Operations[0].ID + h.Operations[1].ID + h.Operations[2].ID; ids != "ablate" {
 		t.Errorf("operations in the order %q", ids)
 	}
@@ -230,13 +237,7 @@ func TestRecorderIsSafeForConcurrentUse(t *testing.T) {
 	if got := r.Asked("a"); got != clients*each || r.Asked("b") != 0 {
 		t.Errorf("a was asked %d times, b %d times", got, r.Asked("b"))
 	}
-	if err := r.Close(nil); err != nil {
-		t.Fatal(err)
-	}
-	h, err := Read(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := readBack(t, r, &b)
 	if len(h.Operations) != clients*each {
 		t.Errorf("read %d operations of %d", len(h.Operations), clients*each)
 	}

@@ -42,15 +42,10 @@ func TestAHistoryWithoutAnEndIsWrittenWithout(t *testing.T) {
 }
 
 func TestWriteSaysThatTheDiskIsFull(t *testing.T) {
-	full := errors.New("no space left on device")
-	if err := Write(writerFunc(func([]byte) (int, error) { return 0, full }), sample()); !errors.Is(err, full) {
-		t.Errorf("got %v, want %v", err, full)
+	if err := Write(&full{}, sample()); !errors.Is(err, errFull) {
+		t.Errorf("got %v, want %v", err, errFull)
 	}
 }
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // With --keep, the cluster continues after the end of its run. Its later events must not change the
 // history.

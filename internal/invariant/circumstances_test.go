@@ -9,22 +9,18 @@ import (
 // A server is alone while no other server is up.
 func TestSignaturesTellWhetherTheServerIsAlone(t *testing.T) {
 	more := doc("more", line(widgets), line(gadgets), line(ghosts))
-	for name, c := range map[string]struct {
-		story *story
-		want  string
-	}{
+	cases := map[string]signed[string]{
 		"all others have left":  {tell().stop("a", 20).stop("c", 22), "asked server: alone"},
 		"one is left":           {tell().stop("a", 20), ""},
 		"one came back":         {tell().stop("a", 20).stop("c", 22).start("c", 24, oldDoc), ""},
 		"and is set up oddly":   {tell().stop("a", 20).stop("c", 22).setUp("b", "with the flags of kubeadm"), "asked server: alone; asked server: with the flags of kubeadm"},
 		"another one is odd":    {tell().stop("a", 20).stop("c", 22).setUp("c", "with the flags of kubeadm"), "asked server: alone"},
 		"one leaves afterwards": {tell().stop("a", 20).stop("c", 62), ""},
-	} {
-		v := verdictOf(t, c.story.discover(60, "b", "/apis", more).h, "DiscoveryComplete")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != c.want {
-			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
-		}
 	}
+	for _, c := range cases {
+		c.story.discover(60, "b", "/apis", more)
+	}
+	checkSigned(t, "DiscoveryComplete", setupOf, cases)
 }
 
 // A 404 and a document come from what the server knows of its peers. It fetches that again if a
@@ -43,9 +39,8 @@ func TestEndsOfConnectionsDoNotMatterToKnowledge(t *testing.T) {
 			invariant string
 			status    int
 		}{{"NoFalseNotFound", 404}, {"Available", 503}} {
-			v := verdictOf(t, tell().setUp("b", words).ask(60, "b", gadgets, c.status).h, c.invariant)
-			if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != want[i] {
-				t.Errorf("%s, %d: %+v, want %q", words, c.status, v.Evidence, want[i])
+			if got := signatureOf(t, tell().setUp("b", words).ask(60, "b", gadgets, c.status), c.invariant).Setup; got != want[i] {
+				t.Errorf("%s, %d: %q, want %q", words, c.status, got, want[i])
 			}
 		}
 	}
@@ -57,19 +52,15 @@ func TestSetupsAreKnownFromFlags(t *testing.T) {
 		s.h.Configurations = append(s.h.Configurations, history.Configuration{Server: "b", Incarnation: incarnation, Setup: "with the flags of kubeadm"})
 		return s
 	}
-	for name, c := range map[string]struct {
-		story *story
-		want  string
-	}{
+	cases := map[string]signed[string]{
 		"of this process":    {flags(tell(), 1), "asked server: with the flags of kubeadm"},
 		"of another process": {flags(tell(), 2), ""},
 		"and of its effect":  {flags(tell(), 1).setUp("b", "with the flags of kubeadm"), "asked server: with the flags of kubeadm"},
-	} {
-		v := verdictOf(t, c.story.ask(60, "b", gadgets, 404).h, "NoFalseNotFound")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != c.want {
-			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
-		}
 	}
+	for _, c := range cases {
+		c.story.ask(60, "b", gadgets, 404)
+	}
+	checkSigned(t, "NoFalseNotFound", setupOf, cases)
 }
 
 // If two documents differ, either server may be the one that is wrong. The signature tells what is
@@ -90,9 +81,8 @@ func TestSignaturesOfDifferencesAreAboutBothServers(t *testing.T) {
 		"a definition that one forgot": {differ(tell().define(20, "apps", "gizmos", "v2").define(22, "apps", "gizmos").
 			stop("a", 24).start("a", 26, newDoc)), "", ExtensionVersion},
 	} {
-		v := verdictOf(t, c.story.h, "DiscoveryDeterministic")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != c.setup || v.Evidence[0].Signature.Extension != c.extension {
-			t.Errorf("%s: %+v, want %q and %q", name, v.Evidence, c.setup, c.extension)
+		if got := signatureOf(t, c.story, "DiscoveryDeterministic"); got.Setup != c.setup || got.Extension != c.extension {
+			t.Errorf("%s: %+v, want %q and %q", name, got, c.setup, c.extension)
 		}
 	}
 }
@@ -105,10 +95,7 @@ func TestSignaturesTellOfDeletedDefinitions(t *testing.T) {
 	with := func(more ...history.Resource) history.Document {
 		return doc("with", append([]history.Resource{line(widgets), line(gadgets)}, more...)...)
 	}
-	for name, c := range map[string]struct {
-		story *story
-		want  Extension
-	}{
+	checkSigned(t, "DiscoveryComplete", extensionOf, map[string]signed[Extension]{
 		"it was deleted":              {deleted().discover(60, "b", "/apis", with(line(gizmos))), ExtensionGone},
 		"another of its version":      {deleted().discover(60, "b", "/apis", with(line(gizmos), line(gears))), ExtensionGone},
 		"something else too":          {deleted().discover(60, "b", "/apis", with(line(gizmos), line(ghosts))), ExtensionNone},
@@ -119,10 +106,5 @@ func TestSignaturesTellOfDeletedDefinitions(t *testing.T) {
 		"the version was dropped":     {tell().long().define(20, "flows", "gizmos", "v9").define(25, "flows", "gizmos", "v8").discover(60, "b", "/apis", with(line(gizmos))), ExtensionGone},
 		"nothing was defined":         {tell().long().discover(60, "b", "/apis", with(line(gizmos))), ExtensionNone},
 		"another version was deleted": {tell().long().define(20, "flows", "gizmos", "v8").define(25, "flows", "gizmos").discover(60, "b", "/apis", with(line(gizmos))), ExtensionNone},
-	} {
-		v := verdictOf(t, c.story.h, "DiscoveryComplete")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Extension != c.want {
-			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
-		}
-	}
+	})
 }

@@ -47,10 +47,12 @@ func TestSignaturesSayWhetherADefinitionIsInTheGroupVersion(t *testing.T) {
 	gizmos := func() *story { return old().define(40, "apps", "gizmos", "v2", "v9") }
 	custom := history.GVR{Group: "flows", Version: "v9", Resource: "gizmos"}
 	noted := doc("noted", line(pods, "status"), line(widgets), line(custom))
-	for name, c := range map[string]struct {
-		story *story
-		want  Extension
-	}{
+	checkSigned(t, "NoFalseNotFound", func(s Signature) Extension {
+		if core := s.Core(); core.Extension != ExtensionNone {
+			t.Errorf("Core must leave the extension out: %+v", core)
+		}
+		return s.Extension
+	}, map[string]signed[Extension]{
 		"none":                             {old().ask(60, "b", gadgets, 404), ExtensionNone},
 		"one in it":                        {gizmos().ask(60, "b", gadgets, 404), ExtensionVersion},
 		"of the resource itself":           {old().define(40, "apps", "gadgets", "v2").ask(60, "b", gadgets, 404), ExtensionVersion},
@@ -76,20 +78,7 @@ func TestSignaturesSayWhetherADefinitionIsInTheGroupVersion(t *testing.T) {
 		"a plain custom resource, in no built-in group version": {
 			tell().long().runs("a", "v1.37.1").runs("b", "v1.36.3").define(40, "flows", "gizmos", "v9").served("a", 41, noted).ask(90, "b", custom, 404), ExtensionNone,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			v := verdictOf(t, c.story.h, "NoFalseNotFound")
-			if len(v.Evidence) != 1 {
-				t.Fatalf("%d groups of violations, want 1: %+v", len(v.Evidence), v)
-			}
-			if got := v.Evidence[0].Signature.Extension; got != c.want {
-				t.Errorf("the extension is %q, want %q", got, c.want)
-			}
-			if core := v.Evidence[0].Signature.Core(); core.Extension != ExtensionNone {
-				t.Errorf("Core must leave the extension out: %+v", core)
-			}
-		})
-	}
+	})
 }
 
 // Server a serves an aggregated API. If the API does not accept the front-proxy certificate of any
@@ -97,10 +86,7 @@ func TestSignaturesSayWhetherADefinitionIsInTheGroupVersion(t *testing.T) {
 func TestSignaturesTellOfAggregatedAPIsThatDistrustAServer(t *testing.T) {
 	const serving, frontProxy = history.DistrustServing, history.DistrustFrontProxy
 	defined := func() *story { return aggregated(tell().long().define(20, "apps", "gadgets", "v2")) }
-	for name, c := range map[string]struct {
-		story *story
-		want  Extension
-	}{
+	cases := map[string]signed[Extension]{
 		"another server":            {defined().distrust(frontProxy, "b", "c", 50, 80), ExtensionDistrusts},
 		"the asked server":          {defined().distrust(frontProxy, "a", "c", 50, 80), ExtensionDistrusts},
 		"until just before":         {defined().distrust(frontProxy, "b", "c", 40, 55), ExtensionDistrusts},
@@ -112,15 +98,16 @@ func TestSignaturesTellOfAggregatedAPIsThatDistrustAServer(t *testing.T) {
 		"a custom resource":         {tell().long().define(20, "apps", "gadgets", "v2").distrust(frontProxy, "b", "c", 50, 80), ExtensionNone},
 		"an API in another version": {aggregated(tell().long().define(20, "apps", "gadgets", "v9")).distrust(frontProxy, "b", "c", 50, 80), ExtensionNone},
 		"an API in another group":   {aggregated(tell().long().define(20, "batch", "gadgets", "v2")).distrust(frontProxy, "b", "c", 50, 80), ExtensionNone},
-	} {
-		v := verdictOf(t, c.story.ask(60, "a", gadgets, 503).h, "Available")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Extension != c.want {
-			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
-		}
-		if says := c.want == ExtensionDistrusts; len(v.Evidence) == 1 && says != strings.Contains(v.Evidence[0].Signature.String(), "of an aggregated API that distrusts a server") {
-			t.Errorf("%s: the signature reads %q", name, v.Evidence[0].Signature)
-		}
 	}
+	for _, c := range cases {
+		c.story.ask(60, "a", gadgets, 503)
+	}
+	checkSigned(t, "Available", func(s Signature) Extension {
+		if says := s.Extension == ExtensionDistrusts; says != strings.Contains(s.String(), "of an aggregated API that distrusts a server") {
+			t.Errorf("the signature reads %q", s)
+		}
+		return s.Extension
+	}, cases)
 }
 
 func TestSignaturesSayWhetherADefinitionExplainsADocument(t *testing.T) {
@@ -145,15 +132,9 @@ func TestSignaturesSayWhetherADefinitionExplainsADocument(t *testing.T) {
 		"is still not right":         {"Converges", defined().discover(90, "b", "/apis", poor), ExtensionVersion},
 		"is still not right by more": {"Converges", defined().discover(90, "b", "/apis", poorer), ExtensionNone},
 	} {
-		t.Run(name, func(t *testing.T) {
-			v := verdictOf(t, c.story.h, c.invariant)
-			if len(v.Evidence) != 1 {
-				t.Fatalf("%d groups of violations, want 1: %+v", len(v.Evidence), v)
-			}
-			if got := v.Evidence[0].Signature.Extension; got != c.want {
-				t.Errorf("the extension is %q, want %q", got, c.want)
-			}
-		})
+		if got := signatureOf(t, c.story, c.invariant).Extension; got != c.want {
+			t.Errorf("%s: the extension is %q, want %q", name, got, c.want)
+		}
 	}
 }
 
@@ -182,19 +163,12 @@ func TestDeletedLeases(t *testing.T) {
 	if v.Outcome != OutcomeInconclusive {
 		t.Errorf("a document while there is no lease: %s", v.Outcome)
 	}
-	for name, c := range map[string]struct {
-		story *story
-		want  Change
-	}{
+	checkSigned(t, "NoFalseNotFound", func(s Signature) Change { return s.Change }, map[string]signed[Change]{
 		"deleted":         {tell().deleteLease(40, "c").cut("b", "a", 30, 70).ask(60, "b", gadgets, 404), ChangeLease},
 		"of the peer":     {tell().deleteLease(40, "a").cut("b", "a", 30, 80).ask(70, "b", gadgets, 404), ChangeLease},
 		"long ago":        {tell().deleteLease(40, "c").cut("b", "a", 90, 120).ask(85, "b", gadgets, 200).ask(110, "b", gadgets, 404), ChangeNone},
 		"after a restart": {tell().stop("c", 33).start("c", 35, oldDoc).deleteLease(40, "c").cut("b", "a", 30, 70).ask(60, "b", gadgets, 404), ChangeOther},
-	} {
-		if v := verdictOf(t, c.story.h, "NoFalseNotFound"); len(v.Evidence) != 1 || v.Evidence[0].Signature.Change != c.want {
-			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
-		}
-	}
+	})
 }
 
 // A kube-apiserver lists a custom resource in another version of a group that it has built in, and
@@ -220,10 +194,7 @@ func TestACustomResourceBesideBuiltInVersions(t *testing.T) {
 	plain := func(s *story) { s.define(40, "apps", "gizmos", "v9") }
 	own := custom
 	own.Group = "flows"
-	for name, c := range map[string]struct {
-		story *story
-		wrong bool
-	}{
+	checkWrong(t, map[string]signed[bool]{
 		"a custom resource":                   {with(lists("apps"), plain).ask(90, "b", custom, 404), false},
 		"nobody has defined it":               {with(lists("apps"), func(*story) {}).ask(90, "b", custom, 404), true},
 		"another resource is defined":         {with(lists("apps"), func(s *story) { s.define(40, "apps", "gears", "v9") }).ask(90, "b", custom, 404), true},
@@ -242,21 +213,14 @@ func TestACustomResourceBesideBuiltInVersions(t *testing.T) {
 		}).ask(90, "b", custom, 404), false},
 		"another error for the custom resource":       {with(lists("apps"), plain).ask(90, "b", custom, 503), false},
 		"the same of a server that has only this one": {with(lists("apps"), plain).served("b", 42, doc("alone", line(pods, "status"), line(custom))).ask(90, "b", custom, 404), true},
-	} {
-		for _, of := range []string{"NoFalseNotFound", "DiscoveryAccessible"} {
-			if v := verdictOf(t, c.story.h, of); (v.Violations > 0) != c.wrong {
-				t.Errorf("%s: %s has %d violations, want some: %t", name, of, v.Violations, c.wrong)
-			}
-		}
-	}
+	}, "NoFalseNotFound", "DiscoveryAccessible")
 }
 
 // A server that does not serve the aggregated API itself answers 503 for other reasons.
 func TestSignaturesOfAggregatedAPIsAreAboutServersThatServeThem(t *testing.T) {
 	s := aggregated(tell().long().define(20, "apps", "gadgets", "v2")).distrust(history.DistrustFrontProxy, "c", "a", 50, 80)
-	v := verdictOf(t, s.ask(60, "b", gadgets, 503).h, "Available")
-	if len(v.Evidence) != 1 || v.Evidence[0].Signature.Extension == ExtensionDistrusts {
-		t.Errorf("%+v, want a violation without this extension", v.Evidence)
+	if got := signatureOf(t, s.ask(60, "b", gadgets, 503), "Available"); got.Extension == ExtensionDistrusts {
+		t.Errorf("%+v, want a violation without this extension", got)
 	}
 }
 
@@ -327,20 +291,13 @@ func TestACustomResourceThatAPeerListsInVain(t *testing.T) {
 		more(s)
 		return s.discover(80, "b", "/apis", merged).ask(90, "b", custom, 404)
 	}
-	for name, c := range map[string]struct {
-		story *story
-		wrong bool
-	}{
+	checkWrong(t, map[string]signed[bool]{
 		"only a lists it":           {with(func(*story) {}), false},
 		"another server serves it":  {with(func(s *story) { s.served("c", 41, alone) }), true},
 		"another one is not known":  {with(func(s *story) { s.served("c", 41, alone).stop("c", 88) }), false},
 		"the asked server lists it": {with(func(s *story) { s.served("b", 41, alone) }), true},
 		"nobody lists it any more":  {with(func(s *story) { s.served("a", 60, newDoc) }), true},
-	} {
-		if v := verdictOf(t, c.story.h, "DiscoveryAccessible"); (v.Violations > 0) != c.wrong {
-			t.Errorf("%s: %d violations, want some: %t", name, v.Violations, c.wrong)
-		}
-	}
+	}, "DiscoveryAccessible")
 }
 
 // Only server a has gadgets with a status built in. If b serves a custom resource of that name, its
@@ -358,10 +315,7 @@ func TestASubresourceOfANamesake(t *testing.T) {
 		return func(s *story) { s.define(40, "apps", "gadgets", versions...).served("b", 41, own) }
 	}
 	gone := func(s *story) { named("v2")(s); s.define(60, "apps", "gadgets").served("b", 61, oldDoc) }
-	for name, c := range map[string]struct {
-		story *story
-		wrong bool
-	}{
+	checkWrong(t, map[string]signed[bool]{
 		"while it is there":             {with(named("v2")).ask(80, "b", gadgets, 404, sub("status")), false},
 		"just deleted":                  {with(gone).ask(68, "b", gadgets, 404, sub("status")), false},
 		"deleted for longer":            {with(gone).ask(90, "b", gadgets, 404, sub("status")), true},
@@ -372,24 +326,21 @@ func TestASubresourceOfANamesake(t *testing.T) {
 		"an aggregated API":             {with(func(s *story) { named("v2")(s); s.h.Steps[0].Defined.Aggregated = true }).ask(80, "b", gadgets, 404, sub("status")), true},
 		"the server has it built in":    {with(named("v2")).served("b", 42, doc("built in", line(widgets), line(gadgets, "scale"))).ask(80, "b", gadgets, 404, sub("status")), true},
 		"a subresource of another kind": {with(named("v2")).ask(80, "b", pods, 404, sub("resize")), true},
-	} {
-		if v := verdictOf(t, c.story.h, "NoFalseNotFound"); (v.Violations > 0) != c.wrong {
-			t.Errorf("%s: %d violations, want some: %t", name, v.Violations, c.wrong)
-		}
-	}
+	}, "NoFalseNotFound")
 }
 
 // A server advertises where others find it. How it finds others does not depend on that. The
-// authorities that it trusts matter to the peers that it calls, and not to those that call it.
+// authorities that it trusts, and the front-proxy certificate that it shows, matter to the peers
+// that it calls, and not to those that call it.
 func TestSetupsMatterToOneOfTwoServers(t *testing.T) {
 	for _, c := range []struct{ words, ofServing, ofAsked string }{
 		{"advertising an address at which nobody listens", "serving server: advertising an address at which nobody listens", ""},
 		{"its peer authority: stranger", "", "asked server: its peer authority: stranger"},
+		{"its front-proxy certificate: stranger", "", "asked server: its front-proxy certificate: stranger"},
 	} {
 		for server, want := range map[string]string{"a": c.ofServing, "b": c.ofAsked} {
-			v := verdictOf(t, tell().setUp(server, c.words).ask(60, "b", gadgets, 404).h, "NoFalseNotFound")
-			if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != want {
-				t.Errorf("%s, of %s: %+v, want %q", c.words, server, v.Evidence, want)
+			if got := signatureOf(t, tell().setUp(server, c.words).ask(60, "b", gadgets, 404), "NoFalseNotFound").Setup; got != want {
+				t.Errorf("%s, of %s: %q, want %q", c.words, server, got, want)
 			}
 		}
 	}
@@ -408,9 +359,8 @@ func TestDelaysOfAStopMatterWhileTheServerStops(t *testing.T) {
 			"it stops soon":                        {tell().state("a", 70, history.StateStopping), ""},
 			"it runs, and the asked one distrusts": {tell().setUp("b", "its peer authority: stranger"), "asked server: its peer authority: stranger"},
 		} {
-			v := verdictOf(t, c.story.setUp("a", words).ask(60, "b", gadgets, 404).h, "NoFalseNotFound")
-			if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != c.want {
-				t.Errorf("%s, %s: %+v, want %q", words, name, v.Evidence, c.want)
+			if got := signatureOf(t, c.story.setUp("a", words).ask(60, "b", gadgets, 404), "NoFalseNotFound").Setup; got != c.want {
+				t.Errorf("%s, %s: %q, want %q", words, name, got, c.want)
 			}
 		}
 	}
@@ -443,9 +393,9 @@ func TestAConnectionWithoutAnAnswerHasALateEffect(t *testing.T) {
 		"an address of nobody":            {wrong("nobody listens at the address advertised"), 64, ObstacleNone},
 		"of another server, after it too": {tell().fault(history.FaultMisconfiguration, "b", "c", 15, 30, true), 64, ObstacleNone},
 	} {
-		v := verdictOf(t, c.story.ask(c.at-2, "b", gadgets, 200).ask(c.at, "b", gadgets, 404).h, "NoFalseNotFound")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Before != c.want {
-			t.Errorf("%s: %+v, want before %q", name, v.Evidence, c.want)
+		s := c.story.ask(c.at-2, "b", gadgets, 200).ask(c.at, "b", gadgets, 404)
+		if got := signatureOf(t, s, "NoFalseNotFound").Before; got != c.want {
+			t.Errorf("%s: %q, want before %q", name, got, c.want)
 		}
 	}
 }
@@ -455,10 +405,7 @@ func TestSignaturesSayWhetherADefinitionIsInTheWrongPlace(t *testing.T) {
 	late := doc("late", inGroup("flows", "v1beta1", "v9", "v1alpha1")...)
 	reversed := doc("reversed", inGroup("flows", "v1alpha1", "v1beta1", "v9")...)
 	two := doc("two", append(inGroup("flows", "v1beta1", "v9"), inGroup("batch", "v1beta1", "v1")...)...)
-	for name, c := range map[string]struct {
-		story *story
-		want  Extension
-	}{
+	checkSigned(t, "VersionOrder", extensionOf, map[string]signed[Extension]{
 		"of the version in the wrong place":  {tell().define(20, "flows", "gizmos", "v9").discover(60, "b", "/apis", late), ExtensionOrder},
 		"deleted shortly before":             {tell().long().define(20, "flows", "gizmos", "v9").define(40, "flows", "gizmos").discover(60, "b", "/apis", late), ExtensionOrder},
 		"deleted long ago":                   {tell().long().define(20, "flows", "gizmos", "v9").define(40, "flows", "gizmos").discover(500, "b", "/apis", late), ExtensionNone},
@@ -470,22 +417,5 @@ func TestSignaturesSayWhetherADefinitionIsInTheWrongPlace(t *testing.T) {
 		"another group is in a wrong order":  {tell().define(20, "flows", "gizmos", "v9").discover(60, "b", "/apis", two), ExtensionNone},
 		"which has a definition of its own":  {tell().define(20, "flows", "gizmos", "v9").define(20, "batch", "gizmos", "v1").discover(60, "b", "/apis", two), ExtensionOrder},
 		"later than the document was listed": {tell().define(90, "flows", "gizmos", "v9").discover(60, "b", "/apis", late), ExtensionNone},
-	} {
-		v := verdictOf(t, c.story.h, "VersionOrder")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Extension != c.want {
-			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
-		}
-	}
-}
-
-// A server shows its front-proxy certificate to the peers to which it forwards requests. The
-// certificate does not matter to the peers that forward requests to this server.
-func TestAFrontProxyCertificateMattersToWhoeverShowsIt(t *testing.T) {
-	const words = "its front-proxy certificate: stranger"
-	for server, want := range map[string]string{"a": "", "b": "asked server: " + words} {
-		v := verdictOf(t, tell().setUp(server, words).ask(60, "b", gadgets, 404).h, "NoFalseNotFound")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != want {
-			t.Errorf("of %s: %+v, want %q", server, v.Evidence, want)
-		}
-	}
+	})
 }

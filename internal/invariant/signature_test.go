@@ -102,11 +102,7 @@ func TestSignatures(t *testing.T) {
 			with(func(s *Signature) { s.Setup = "serving server: with the host name of another server" })},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := verdictOf(t, c.story.h, name)
-			if len(v.Evidence) != 1 {
-				t.Fatalf("%d groups of violations, want 1: %+v", len(v.Evidence), v.Evidence)
-			}
-			got := v.Evidence[0].Signature
+			got := signatureOf(t, c.story, name)
 			if got.Since = SinceLong; got != c.want { // Since has a test of its own
 				t.Errorf("signature %+v\n     want %+v", got, c.want)
 			}
@@ -121,21 +117,13 @@ func (s *story) setUp(server, how string) *story {
 }
 
 func TestSignaturesTellHowLongNothingHasChanged(t *testing.T) {
-	for name, c := range map[string]struct {
-		story *story
-		want  Since
-	}{
+	checkSigned(t, "NoFalseNotFound", func(s Signature) Since { return s.Since }, map[string]signed[Since]{
 		"long":                 {tell().step("restart c", 20, 30).ask(70, "b", gadgets, 404), SinceLong},
 		"recent":               {tell().step("restart c", 20, 30).ask(50, "b", gadgets, 404), SinceRecent},
 		"not over":             {tell().step("restart c", 20, 80).ask(50, "b", gadgets, 404), SinceLong},
 		"one of two not over":  {tell().step("restart c", 20, 30).cut("c", "b", 40, 60).ask(50, "b", gadgets, 404), SinceLong},
 		"a step that is quiet": {tell().soak(20, 45).ask(50, "b", gadgets, 404), SinceLong},
-	} {
-		v := verdictOf(t, c.story.h, "NoFalseNotFound")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Since != c.want {
-			t.Errorf("%s: %+v, want %q", name, v.Evidence, c.want)
-		}
-	}
+	})
 }
 
 // soak adds a step that disturbs nothing.
@@ -208,9 +196,8 @@ func TestTheSmallestExampleIsShown(t *testing.T) {
 // Finding 5 is about one design. A crash of any other design is another defect.
 func TestACrashTellsTheDesignOfItsServer(t *testing.T) {
 	for version, want := range map[string]string{"v1.34.4": "asked server: proxy of v1.34", "v1.37.1": ""} {
-		v := verdictOf(t, tell().state("b", 50, history.StateCrashed).runs("b", version).h, "NoCrash")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Setup != want {
-			t.Errorf("%s: %+v, want the setup %q", version, v.Evidence, want)
+		if got := signatureOf(t, tell().state("b", 50, history.StateCrashed).runs("b", version), "NoCrash").Setup; got != want {
+			t.Errorf("%s: %q, want the setup %q", version, got, want)
 		}
 	}
 }
@@ -243,20 +230,19 @@ func TestSignaturesTellTheTarget(t *testing.T) {
 		"the other one serves no other version": {beside("v1.34.4", newDoc), "Available", 500, nil, TargetServes},
 		"it has etcd again, and a new link":     {tell().served("c", 2, newDoc).cut("c", "etcd", 40, 45), "Available", 500, nil, TargetServes},
 	} {
-		h := c.story.ask(60, "b", gadgets, c.status, c.with...).hop("b", 0, 9, false).hop("c", 1, 8, true).h
-		v := verdictOf(t, h, c.invariant)
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Target != c.want {
-			t.Errorf("%s: %+v, want the target %q", name, v.Evidence, c.want)
+		s := c.story.ask(60, "b", gadgets, c.status, c.with...).hop("b", 0, 9, false).hop("c", 1, 8, true)
+		if got := signatureOf(t, s, c.invariant).Target; got != c.want {
+			t.Errorf("%s: %q, want the target %q", name, got, c.want)
 		}
 	}
-	well := beside("v1.34.4", much).ask(60, "b", gadgets, 500).hop("b", 0, 9, false).hop("c", 1, 8, true, answering(200)).h
-	if v := verdictOf(t, well, "Available"); len(v.Evidence) != 1 || v.Evidence[0].Signature.Target != TargetServes {
-		t.Errorf("the target's log says 200: %+v, want the target %q", v.Evidence, TargetServes)
+	well := beside("v1.34.4", much).ask(60, "b", gadgets, 500).hop("b", 0, 9, false).hop("c", 1, 8, true, answering(200))
+	if got := signatureOf(t, well, "Available").Target; got != TargetServes {
+		t.Errorf("the target's log says 200: %q, want the target %q", got, TargetServes)
 	}
 	for version, want := range map[string]Target{"v1.34.4": TargetUnreadable, "v1.31.1": TargetNone} { // c itself is asked
-		v := verdictOf(t, beside(version, much).ask(60, "c", gadgets, 503).hop("c", 0, 9, false).h, "Available")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Target != want {
-			t.Errorf("beside %s: %+v, want the target %q", version, v.Evidence, want)
+		s := beside(version, much).ask(60, "c", gadgets, 503).hop("c", 0, 9, false)
+		if got := signatureOf(t, s, "Available").Target; got != want {
+			t.Errorf("beside %s: %q, want the target %q", version, got, want)
 		}
 	}
 }
@@ -282,9 +268,8 @@ func TestSignaturesTellAStart(t *testing.T) {
 		"another server was out of reach, long after it":   {tell().cut("b", "c", 40, 80).ask(70, "b", gadgets, 200).ask(72, "b", gadgets, 404), StartedLong, ObstacleLink},
 		"later, while the link to another server was slow": {slow().fault("latency", "b", "c", 40, 80, false).ask(72, "b", gadgets, 404), StartedLately, ObstacleLink},
 	} {
-		v := verdictOf(t, c.story.h, "NoFalseNotFound")
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Started != c.started || v.Evidence[0].Signature.Elsewhere != c.elsewhere {
-			t.Errorf("%s: %+v, want %q and %q", name, v.Evidence, c.started, c.elsewhere)
+		if got := signatureOf(t, c.story, "NoFalseNotFound"); got.Started != c.started || got.Elsewhere != c.elsewhere {
+			t.Errorf("%s: %+v, want %q and %q", name, got, c.started, c.elsewhere)
 		}
 	}
 }

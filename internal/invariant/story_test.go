@@ -307,6 +307,48 @@ func checkStories(t *testing.T, invariant string, cases []storyCase) {
 	}
 }
 
+// signed is a story and one field of the signature of its violations.
+type signed[T comparable] struct {
+	story *story
+	want  T
+}
+
+// checkSigned expects that the violations of an invariant in each story have one signature.
+func checkSigned[T comparable](t *testing.T, invariant string, field func(Signature) T, cases map[string]signed[T]) {
+	t.Helper()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := field(signatureOf(t, c.story, invariant)); got != c.want {
+				t.Errorf("signed with %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func signatureOf(t *testing.T, s *story, invariant string) Signature {
+	t.Helper()
+	v := verdictOf(t, s.h, invariant)
+	if len(v.Evidence) != 1 {
+		t.Fatalf("%d groups of violations, want 1: %+v", len(v.Evidence), v)
+	}
+	return v.Evidence[0].Signature
+}
+
+func extensionOf(s Signature) Extension { return s.Extension }
+func setupOf(s Signature) string        { return s.Setup }
+
+// checkWrong expects violations of some invariants in the stories with true, and in no others.
+func checkWrong(t *testing.T, cases map[string]signed[bool], invariants ...string) {
+	t.Helper()
+	for name, c := range cases {
+		for _, invariant := range invariants {
+			if v := verdictOf(t, c.story.h, invariant); (v.Violations > 0) != c.want {
+				t.Errorf("%s: %s has %d violations, want some: %t", name, invariant, v.Violations, c.want)
+			}
+		}
+	}
+}
+
 func verdictOf(t *testing.T, h *history.History, invariant string) Verdict {
 	t.Helper()
 	for _, v := range Judge(h) {

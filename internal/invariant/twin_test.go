@@ -45,9 +45,8 @@ func TestSignaturesTellTwins(t *testing.T) {
 		"discovery lacks more":                  {incomplete, twins().discover(60, "c", "/apis", poorer), TwinNone},
 		"discovery has too much":                {incomplete, twins().discover(60, "c", "/apis", doc("odd", line(widgets), line(ghosts))), TwinNone},
 	} {
-		v := verdictOf(t, c.story.h, c.invariant)
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Twin != c.want {
-			t.Errorf("%s: %+v, want the twin %q", name, v.Evidence, c.want)
+		if got := signatureOf(t, c.story, c.invariant).Twin; got != c.want {
+			t.Errorf("%s: %q, want the twin %q", name, got, c.want)
 		}
 	}
 }
@@ -65,19 +64,11 @@ func TestAConfigurationTellsTwins(t *testing.T) {
 		}
 		return s
 	}
-	for name, c := range map[string]struct {
-		story *story
-		want  Twin
-	}{
+	checkSigned(t, configurationName, func(s Signature) Twin { return s.Twin }, map[string]signed[Twin]{
 		"its lease is gone with the other one":    {parted(51, 63), TwinAsked},
 		"its lease is gone later":                 {parted(80, 95), TwinNone},
 		"its twin gets nothing":                   {silent(twins(), "b"), TwinAsked},
 		"a third could have got it":               {silent(twins().served("c", 2, newDoc), "b"), TwinNone},
 		"another server passes nothing on either": {silent(twins().told("c"), "c"), TwinNone},
-	} {
-		v := verdictOf(t, c.story.h, configurationName)
-		if len(v.Evidence) != 1 || v.Evidence[0].Signature.Twin != c.want {
-			t.Errorf("%s: %+v, want the twin %q", name, v.Evidence, c.want)
-		}
-	}
+	})
 }

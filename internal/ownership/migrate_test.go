@@ -17,13 +17,9 @@ var migrations = resource("storagemigration.k8s.io", "v1beta1", "storageversionm
 func TestMigrationsAreAskedForThroughAServer(t *testing.T) {
 	c, s, cluster := newObjects(t, documents(bundles, migrations))
 	o := scenario.Objects{Name: "x", Dependents: 1}
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
 	cluster.asked = nil
-	if err := c.Migrate(t.Context(), o, "b"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Migrate(t.Context(), o, "b"))
 	if diff := cmp.Diff([]string{"client of b"}, cluster.asked); diff != "" {
 		t.Errorf("servers asked (-want +got):\n%s", diff)
 	}
@@ -51,9 +47,7 @@ func TestMigrationsAreAskedForThroughAServer(t *testing.T) {
 func TestMigrationsThatNobodyServes(t *testing.T) {
 	c, _, _ := newObjects(t, documents(bundles))
 	o := scenario.Objects{Name: "x", Dependents: 1}
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
 	if err := c.Migrate(t.Context(), o, "b"); err == nil || !strings.Contains(err.Error(), "no ready server serves storageversionmigrations.storagemigration.k8s.io: choose --to") {
 		t.Errorf("got %v", err)
 	}

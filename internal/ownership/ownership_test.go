@@ -146,11 +146,16 @@ func newObjects(t *testing.T, served map[string]history.Document) (*Objects, *st
 	return New(cluster, []string{"a", "b"}, func() map[string]history.Document { return served }, func(w history.Written) { s.writes = append(s.writes, w) }), s, cluster
 }
 
-func TestOwnersAreCreatedWhereTheyAreServed(t *testing.T) {
-	c, s, cluster := newObjects(t, documents(bundles, requests))
-	if err := c.Create(t.Context(), scenario.Objects{Name: "x", Dependents: 2}); err != nil {
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestOwnersAreCreatedWhereTheyAreServed(t *testing.T) {
+	c, s, cluster := newObjects(t, documents(bundles, requests))
+	must(t, c.Create(t.Context(), scenario.Objects{Name: "x", Dependents: 2}))
 	var paths []string
 	for path := range s.objects {
 		paths = append(paths, path)
@@ -189,9 +194,7 @@ func TestOwnersOfACustomResource(t *testing.T) {
 	b := served["b"]
 	b.Resources = append(b.Resources, resource("example.com", "v1", "widgets", "Widget", false))
 	served["b"] = b
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
 	for _, path := range []string{"/apis/example.com/v1/widgets/x-owner", "/api/v1/namespaces/x/configmaps/x-widget-0"} {
 		if s.objects[path] == nil {
 			t.Errorf("there is no %s in %v", path, slices.Collect(maps.Keys(s.objects)))
@@ -205,12 +208,8 @@ func TestOwnersOfACustomResource(t *testing.T) {
 func TestAQuotaCountsTheKindsOfOwnersThatHaveNamespaces(t *testing.T) {
 	c, s, _ := newObjects(t, documents(bundles, requests))
 	o := scenario.Objects{Name: "x", Dependents: 1}
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.CreateQuota(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
+	must(t, c.CreateQuota(t.Context(), o))
 	want := map[string]any{"count/configmaps": plenty, "count/podcertificaterequests.certificates.k8s.io": plenty}
 	if diff := cmp.Diff(map[string]any{"hard": want}, s.objects["/api/v1/namespaces/x/resourcequotas/x"]["spec"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -226,13 +225,9 @@ func TestCollectedIsWhenAllThatHasToGoIsGone(t *testing.T) {
 			t.Errorf("%s: collected is %t, %v; want %t", when, done, err, want)
 		}
 	}
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
 	expect("before anything was deleted", true)
-	if err := c.DeleteOwners(t.Context(), o, scenario.Foreground); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.DeleteOwners(t.Context(), o, scenario.Foreground))
 	want := []string{"/apis/certificates.k8s.io/v1/clustertrustbundles/x-owner Foreground", "/api/v1/namespaces/x/configmaps/x-owner Foreground"}
 	if diff := cmp.Diff(want, s.deleted); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -245,9 +240,7 @@ func TestCollectedIsWhenAllThatHasToGoIsGone(t *testing.T) {
 	s.remove("/api/v1/namespaces/x/configmaps/")
 	expect("when owners and dependents are gone", true)
 
-	if err := c.DeleteNamespace(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.DeleteNamespace(t.Context(), o))
 	expect("with the namespace", false)
 	s.remove("/api/v1/namespaces/x")
 	expect("without the namespace", true)
@@ -256,12 +249,8 @@ func TestCollectedIsWhenAllThatHasToGoIsGone(t *testing.T) {
 func TestOrphansAreDoneWhenNobodyOwnsThem(t *testing.T) {
 	c, s, _ := newObjects(t, documents(bundles))
 	o := scenario.Objects{Name: "x", Dependents: 1}
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.DeleteOwners(t.Context(), o, scenario.Orphan); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
+	must(t, c.DeleteOwners(t.Context(), o, scenario.Orphan))
 	s.remove("/apis/certificates.k8s.io/")
 	s.remove("/api/v1/namespaces/x/configmaps/x-owner")
 	if done, err := c.Collected(t.Context()); done || err != nil {
@@ -279,9 +268,7 @@ func TestOrphansAreDoneWhenNobodyOwnsThem(t *testing.T) {
 func TestObjectsAreHeldUntilTheyAreReleased(t *testing.T) {
 	c, s, _ := newObjects(t, documents(bundles, requests))
 	o := scenario.Objects{Name: "x", Dependents: 1, Held: true}
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
 	finalizers := map[string]any{}
 	for path, o := range s.objects {
 		if f := o["metadata"].(map[string]any)["finalizers"]; f != nil {
@@ -292,9 +279,7 @@ func TestObjectsAreHeldUntilTheyAreReleased(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{request: []any{holds}, own: []any{holds}}, finalizers); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := c.Release(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Release(t.Context(), o))
 	const released = ` application/merge-patch+json {"metadata":{"finalizers":null}}`
 	if diff := cmp.Diff([]string{"PATCH " + request + released, "PATCH " + own + released}, s.written); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

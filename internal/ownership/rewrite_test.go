@@ -15,13 +15,9 @@ import (
 func TestOwnersAreUpdatedAndPatchedInEveryWay(t *testing.T) {
 	c, s, cluster := newObjects(t, documents(bundles))
 	o := scenario.Objects{Name: "x", Dependents: 1}
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
 	cluster.asked = nil
-	if err := c.Rewrite(t.Context(), o, "b"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Rewrite(t.Context(), o, "b"))
 	if diff := cmp.Diff([]string{"client of b"}, cluster.asked); diff != "" {
 		t.Errorf("servers asked (-want +got):\n%s", diff)
 	}
@@ -49,9 +45,7 @@ func TestOwnersAreUpdatedAndPatchedInEveryWay(t *testing.T) {
 func TestAServerThatRefusesToRewriteIsNoError(t *testing.T) {
 	c, s, _ := newObjects(t, documents(bundles))
 	o := scenario.Objects{Name: "x", Dependents: 1}
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
 	s.remove("/")
 	if err := c.Rewrite(t.Context(), o, "b"); err != nil || len(s.written) != 0 {
 		t.Errorf("error %v, written %q", err, s.written)

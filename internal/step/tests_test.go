@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/skewproof/skewproof/internal/scenario"
-	"github.com/skewproof/skewproof/internal/step"
 )
 
 // tested is a fake that runs Kubernetes' tests.
@@ -29,11 +28,7 @@ var testSteps = []scenario.Step{
 
 func TestStepsAboutTestsReachTheCluster(t *testing.T) {
 	c := &tested{}
-	var e step.Executor
-	if err := e.Prepare(step.Config{Cluster: c, Clock: c, Recorder: c, Load: c, Definer: c}, twoServers, testSteps); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Run(t.Context(), testSteps); err != nil {
+	if err := performWith(t, t.Context(), config(&c.fake, c), twoServers, testSteps...); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"start x+y v1.37.1 through b", "replace a", "await tests for 1m0s"}
@@ -43,10 +38,9 @@ func TestStepsAboutTestsReachTheCluster(t *testing.T) {
 }
 
 func TestTestsThatTheClusterCannotRunAreRefused(t *testing.T) {
-	c := &fake{}
-	var e step.Executor
-	err := e.Prepare(step.Config{Cluster: c, Clock: c, Recorder: c, Load: c, Definer: c}, twoServers, testSteps)
-	if err == nil || !strings.Contains(err.Error(), "cannot run Kubernetes' own tests") {
+	f := &fake{}
+	err := perform(t, f, testSteps...)
+	if len(f.acts) > 0 || err == nil || !strings.Contains(err.Error(), "cannot run Kubernetes' own tests") {
 		t.Errorf("got %v", err)
 	}
 }

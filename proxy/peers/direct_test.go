@@ -24,11 +24,6 @@ func TestServersWithoutAKeyAreAskedDirectly(t *testing.T) {
 	known := map[proxy.ServerID]string{"p": own, "self": "192.0.2.9:1"}
 	publish := func(s *script) { s.identity("h1"); s.key(proxied); s.key(proxied) }
 	published := []proxy.Event{appeared("h1"), addressed(proxied)}
-	type step struct {
-		name string
-		do   func(*script)
-		want []proxy.Event
-	}
 	for _, tc := range []struct {
 		name   string
 		direct map[proxy.ServerID]string
@@ -85,12 +80,7 @@ func TestServersWithoutAKeyAreAskedDirectly(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScript(RosterConfig{})
 			s.SetDirect(tc.direct)
-			for _, step := range tc.steps {
-				step.do(s)
-				if diff := cmp.Diff(step.want, s.Changes()); diff != "" {
-					t.Fatalf("%s (want -, got +):\n%s", step.name, diff)
-				}
-			}
+			s.play(t, tc.steps)
 		})
 	}
 }

@@ -5,19 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/skewproof/skewproof/proxy"
 )
 
 func TestDuplicateIdentities(t *testing.T) {
 	const here, there, own = "192.0.2.1:6443", "192.0.2.2:6443", "192.0.2.9:1"
 	other := func(id string) proxy.ServerID { return proxy.DuplicateID(proxy.ServerID(id), there) }
-	type step struct {
-		name string
-		do   func(*script)
-		want []proxy.Event
-	}
 	// both lets p and its duplicate renew their common key in turn, for a while.
 	both := func(s *script, d time.Duration) {
 		for end := s.now.Add(d); s.now.Before(end); {
@@ -76,12 +69,7 @@ func TestDuplicateIdentities(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(RosterConfig{Address: own})
 			s.identity("h1")
-			for _, step := range steps {
-				step.do(s)
-				if diff := cmp.Diff(step.want, s.Changes()); diff != "" {
-					t.Fatalf("%s (want -, got +):\n%s", step.name, diff)
-				}
-			}
+			s.play(t, steps)
 			if names := s.Duplicates(); len(names) > 0 {
 				s.listen(15 * time.Second)
 				s.Changes()

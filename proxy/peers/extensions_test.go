@@ -147,30 +147,27 @@ type extended struct {
 	client *dynamicfake.FakeDynamicClient
 }
 
-func withExtensions(t *testing.T, policy proxy.Policy, test func(*testing.T, *extended)) {
-	synctest.Test(t, func(t *testing.T) {
-		x := &extended{t: t, store: proxy.NewStore(policy, "self"), client: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-			map[schema.GroupVersionResource]string{customResourceDefinitions: "CustomResourceDefinitionList", apiServices: "APIServiceList"})}
-		x.store.Observe(proxy.PeerAppeared{ID: "p", Incarnation: "i"}, proxy.PeerAddress{ID: "p", Address: "192.0.2.1:6443"},
-			proxy.LocalFetched{Version: "v1.36.3", Roots: [2]discovery.Groups{document("v1 pods"), document("apps/v1 deployments")}, At: time.Now()},
-			proxy.Synced{})
-		x.fetched("apps/v1 deployments")
-		sources, err := New(Config{Store: x.store, Dynamic: x.client, PeerTransport: roundTrip(nil)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		ended := make(chan error, 1)
-		go func() { ended <- sources.Run(ctx) }()
-		time.Sleep(time.Second) // informers wait in steps of 100 ms of synctest's time
-		synctest.Wait()
-		test(t, x)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
-	})
+// withExtensions runs a test under both policies that filter.
+func withExtensions(t *testing.T, test func(*testing.T, proxy.Policy, *extended)) {
+	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
+		t.Run(policy.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := &extended{t: t, store: proxy.NewStore(policy, "self"), client: newDynamic()}
+				x.store.Observe(proxy.PeerAppeared{ID: "p", Incarnation: "i"}, proxy.PeerAddress{ID: "p", Address: "192.0.2.1:6443"},
+					proxy.LocalFetched{Version: "v1.36.3", Roots: [2]discovery.Groups{document("v1 pods"), document("apps/v1 deployments")}, At: time.Now()},
+					proxy.Synced{})
+				x.fetched("apps/v1 deployments")
+				sources, err := New(Config{Store: x.store, Dynamic: x.client, PeerTransport: roundTrip(nil)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer start(t, sources.Run)()
+				time.Sleep(time.Second) // informers wait in steps of 100 ms of synctest's time
+				synctest.Wait()
+				test(t, policy, x)
+			})
+		})
+	}
 }
 
 // fetched observes a new document of the peer.
@@ -203,8 +200,7 @@ func (x *extended) remove(gvr schema.GroupVersionResource, name string) {
 func (x *extended) expect(step, gv, resource string, want proxy.Action) {
 	x.t.Helper()
 	parsed, _ := schema.ParseGroupVersion(gv)
-	request := proxy.Request{Kind: proxy.KindResource, Resource: proxy.Resource{Group: parsed.Group, Version: parsed.Version, Resource: resource}}
-	d := x.store.Table().Decide(request, nil, time.Now(), func(int) int { return 0 })
+	d := decide(x.store, gv, resource)
 	if d.Action != want {
 		x.t.Fatalf("%s: %s %s: action %v (%s), want %v", step, gv, resource, d.Action, d.Reason, want)
 	}
@@ -217,7 +213,7 @@ func (x *extended) expect(step, gv, resource string, want proxy.Action) {
 	}
 }
 
-// TestCustomResourceLifeCycle runs under both policies that filter. The peer's document lists the
+// The peer's document lists the
 // custom resource all the time and nothing else in its group version. kube-apiservers decide by
 // group version. A server that has a built-in resource in v1 serves no custom resource in v1, and
 // its discovery lists none (the director in k8s.io/apiserver, pkg/server/handler.go, and
@@ -228,49 +224,45 @@ func TestCustomResourceLifeCycle(t *testing.T) {
 	late := []string{"apps/v1 deployments", "example.com/v1 widgets", "example.com/v2 widgets"}
 	without := []string{"apps/v1 deployments", "example.com/v1 gadgets", "example.com/v2 widgets"}
 	both := []string{"apps/v1 deployments", "example.com/v1 widgets gadgets", "example.com/v2 widgets"}
-	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
-		t.Run(policy.Name, func(t *testing.T) {
-			withExtensions(t, policy, func(t *testing.T, x *extended) {
-				exact := policy.Knowledge.Extensions == proxy.ExtensionsExact
-				beside := proxy.NotFound // gadgets are built in at the peer; upstream hides them together with the group version
-				if exact {
-					beside = proxy.Forward
-				}
-				x.expect("nothing is known of it", "example.com/v1", "widgets", proxy.NotFound)
+	withExtensions(t, func(t *testing.T, policy proxy.Policy, x *extended) {
+		exact := policy.Knowledge.Extensions == proxy.ExtensionsExact
+		beside := proxy.NotFound // gadgets are built in at the peer; upstream hides them together with the group version
+		if exact {
+			beside = proxy.Forward
+		}
+		x.expect("nothing is known of it", "example.com/v1", "widgets", proxy.NotFound)
 
-				x.put(definition("example.com", "widgets", []string{"v1", "v2"}, "NamesAccepted", "Established"))
-				x.fetched(late...)
-				for _, v := range []string{"example.com/v1", "example.com/v2"} {
-					if d := decide(x.store, v, "widgets"); d.Action == proxy.Forward {
-						t.Fatalf("created: %s went to the peer", v)
-					}
-				}
-				x.fetched(without...)
-				x.expect("created: the built-in resource beside it", "example.com/v1", "gadgets", beside)
+		x.put(definition("example.com", "widgets", []string{"v1", "v2"}, "NamesAccepted", "Established"))
+		x.fetched(late...)
+		for _, v := range []string{"example.com/v1", "example.com/v2"} {
+			if d := decide(x.store, v, "widgets"); d.Action == proxy.Forward {
+				t.Fatalf("created: %s went to the peer", v)
+			}
+		}
+		x.fetched(without...)
+		x.expect("created: the built-in resource beside it", "example.com/v1", "gadgets", beside)
 
-				x.put(definition("example.com", "widgets", []string{"v1"}, "NamesAccepted", "Established"))
-				x.fetched(late...)
-				x.expect("version dropped", "example.com/v2", "widgets", proxy.NotFound)
+		x.put(definition("example.com", "widgets", []string{"v1"}, "NamesAccepted", "Established"))
+		x.fetched(late...)
+		x.expect("version dropped", "example.com/v2", "widgets", proxy.NotFound)
 
-				x.remove(customResourceDefinitions, "widgets.example.com")
-				x.fetched(late...)
-				x.expect("deleted", "example.com/v1", "widgets", proxy.NotFound)
-				x.fetched(both...)
-				x.expect("deleted, but built in at the peer", "example.com/v1", "widgets", beside)
-				x.expect("deleted: the built-in resource beside it", "example.com/v1", "gadgets", beside)
-				x.fetched(late...)
-				x.expect("deleted, and not built in", "example.com/v1", "widgets", proxy.NotFound)
+		x.remove(customResourceDefinitions, "widgets.example.com")
+		x.fetched(late...)
+		x.expect("deleted", "example.com/v1", "widgets", proxy.NotFound)
+		x.fetched(both...)
+		x.expect("deleted, but built in at the peer", "example.com/v1", "widgets", beside)
+		x.expect("deleted: the built-in resource beside it", "example.com/v1", "gadgets", beside)
+		x.fetched(late...)
+		x.expect("deleted, and not built in", "example.com/v1", "widgets", proxy.NotFound)
 
-				time.Sleep(11 * time.Minute) // five minutes of grace, and upstream may look five minutes later
-				synctest.Wait()
-				x.fetched(late...)
-				x.expect("after the grace a peer that lists it means it", "example.com/v1", "widgets", proxy.Forward)
-				x.expect("after the grace", "example.com/v2", "widgets", proxy.Forward)
-				x.fetched(both...)
-				x.expect("after the grace", "example.com/v1", "gadgets", proxy.Forward)
-			})
-		})
-	}
+		time.Sleep(11 * time.Minute) // five minutes of grace, and upstream may look five minutes later
+		synctest.Wait()
+		x.fetched(late...)
+		x.expect("after the grace a peer that lists it means it", "example.com/v1", "widgets", proxy.Forward)
+		x.expect("after the grace", "example.com/v2", "widgets", proxy.Forward)
+		x.fetched(both...)
+		x.expect("after the grace", "example.com/v1", "gadgets", proxy.Forward)
+	})
 }
 
 func decide(store *proxy.Store, gv, resource string) proxy.Decision {
@@ -279,67 +271,46 @@ func decide(store *proxy.Store, gv, resource string) proxy.Decision {
 		Resource: proxy.Resource{Group: parsed.Group, Version: parsed.Version, Resource: resource}}, nil, time.Now(), func(int) int { return 0 })
 }
 
-// The reference drops a version that is no longer served. Upstream counts every listed version.
-func TestUnservedVersion(t *testing.T) {
-	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
-		t.Run(policy.Name, func(t *testing.T) {
-			withExtensions(t, policy, func(t *testing.T, x *extended) {
-				x.put(definition("example.com", "widgets", []string{"v1", "v2-"}, "Established"))
-				x.fetched("example.com/v2 widgets")
-				want := proxy.NotFound
-				if policy.Knowledge.Extensions == proxy.ExtensionsExact {
-					want = proxy.Forward // a peer that serves it has it built in
-				}
-				x.expect("never served here", "example.com/v2", "widgets", want)
-			})
-		})
-	}
-}
-
-// No server serves a definition with refused names. Under the reference, it hides nothing.
-func TestRefusedDefinition(t *testing.T) {
-	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
-		t.Run(policy.Name, func(t *testing.T) {
-			withExtensions(t, policy, func(t *testing.T, x *extended) {
-				x.put(definition("example.com", "widgets", []string{"v1"}))
-				x.fetched("example.com/v1 widgets")
-				want := proxy.NotFound
-				if policy.Knowledge.Extensions == proxy.ExtensionsExact {
-					want = proxy.Forward
-				}
-				x.expect("refused", "example.com/v1", "widgets", want)
-			})
-		})
-	}
+// No server serves a version that is switched off, or a definition with refused names. Under the
+// reference they hide nothing: a peer that serves such a resource has it built in. Upstream counts
+// every listed version.
+func TestUnservedDefinitionsHideNothing(t *testing.T) {
+	withExtensions(t, func(t *testing.T, policy proxy.Policy, x *extended) {
+		want := proxy.NotFound
+		if policy.Knowledge.Extensions == proxy.ExtensionsExact {
+			want = proxy.Forward
+		}
+		x.put(definition("example.com", "widgets", []string{"v1", "v2-"}, "Established"))
+		x.put(definition("refused.example", "widgets", []string{"v1"}))
+		x.fetched("example.com/v2 widgets", "refused.example/v1 widgets")
+		x.expect("never served here", "example.com/v2", "widgets", want)
+		x.expect("refused", "refused.example/v1", "widgets", want)
+	})
 }
 
 func TestAggregatedAPILifeCycle(t *testing.T) {
-	for _, policy := range []proxy.Policy{proxy.Upstream136(), proxy.Reference()} {
-		t.Run(policy.Name, func(t *testing.T) {
-			withExtensions(t, policy, func(t *testing.T, x *extended) {
-				late := []string{"metrics.example/v1 nodes", "metrics.example/v2 nodes"}
-				x.put(service("metrics.example", "v1", true))
-				x.fetched(late...)
-				if d := decide(x.store, "metrics.example/v1", "nodes"); d.Action == proxy.Forward {
-					t.Fatal("created: went to the peer")
-				}
-				x.expect("another version", "metrics.example/v2", "nodes", proxy.Forward)
+	withExtensions(t, func(t *testing.T, _ proxy.Policy, x *extended) {
+		late := []string{"metrics.example/v1 nodes", "metrics.example/v2 nodes"}
+		x.put(service("metrics.example", "v1", true))
+		x.fetched(late...)
+		if d := decide(x.store, "metrics.example/v1", "nodes"); d.Action == proxy.Forward {
+			t.Fatal("created: went to the peer")
+		}
+		x.expect("another version", "metrics.example/v2", "nodes", proxy.Forward)
 
-				x.put(service("metrics.example", "v2", false))
-				x.expect("an APIService without a Service hides nothing", "metrics.example/v2", "nodes", proxy.Forward)
+		x.put(service("metrics.example", "v2", false))
+		x.expect("an APIService without a Service hides nothing", "metrics.example/v2", "nodes", proxy.Forward)
 
-				x.put(service("metrics.example", "v1", false))
-				x.fetched(late...)
-				x.expect("it names no Service any more", "metrics.example/v1", "nodes", proxy.NotFound)
+		x.put(service("metrics.example", "v1", false))
+		x.fetched(late...)
+		x.expect("it names no Service any more", "metrics.example/v1", "nodes", proxy.NotFound)
 
-				x.remove(apiServices, "v1.metrics.example")
-				time.Sleep(5*time.Minute + time.Second)
-				synctest.Wait()
-				x.fetched(late...)
-				x.expect("after the grace", "metrics.example/v1", "nodes", proxy.Forward)
-			})
-		})
-	}
+		x.remove(apiServices, "v1.metrics.example")
+		time.Sleep(5*time.Minute + time.Second)
+		synctest.Wait()
+		x.fetched(late...)
+		x.expect("after the grace", "metrics.example/v1", "nodes", proxy.Forward)
+	})
 }
 
 // Many definitions at the start are one event.
@@ -349,8 +320,7 @@ func TestExtensionsAreBatched(t *testing.T) {
 		for i := range 300 {
 			objects = append(objects, definition("example.com", fmt.Sprint("things", i), []string{"v1"}, "Established"))
 		}
-		client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-			map[schema.GroupVersionResource]string{customResourceDefinitions: "CustomResourceDefinitionList", apiServices: "APIServiceList"}, objects...)
+		client := newDynamic(objects...)
 		w, err := watchExtensions(proxy.NewStore(proxy.Reference(), "self"), client, func(proxy.Extensions) {})
 		if err != nil {
 			t.Fatal(err)
@@ -358,21 +328,15 @@ func TestExtensionsAreBatched(t *testing.T) {
 		looks := 0
 		look := w.look
 		w.look = func() { looks++; look() }
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		synced, ended := make(chan struct{}), make(chan error, 1)
-		looksBefore := 0
-		go func() {
-			ended <- w.run(ctx, func(error) {}, func() { looksBefore = looks; close(synced) })
-		}()
+		synced, looksBefore := make(chan struct{}), 0
+		end := start(t, func(ctx context.Context) error {
+			return w.run(ctx, func(error) {}, func() { looksBefore = looks; close(synced) })
+		})
 		<-synced
 		if looksBefore == 0 {
 			t.Error("synced before anything was looked at")
 		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		end()
 		if looks > 2 {
 			t.Fatalf("%d reads of 300 definitions", looks)
 		}

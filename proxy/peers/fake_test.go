@@ -2,6 +2,7 @@ package peers
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,9 @@ import (
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 
 	"github.com/skewproof/skewproof/proxy/discovery"
 )
@@ -166,6 +170,27 @@ func (n *network) set(address string, down error) {
 		n.down = map[string]error{}
 	}
 	n.down[address] = down
+}
+
+// start runs something in the background. The returned function ends it, once, and waits for that.
+func start(t *testing.T, run func(context.Context) error) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	return sync.OnceFunc(func() {
+		t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// newDynamic makes a client of a cluster with objects that define extensions.
+func newDynamic(objects ...runtime.Object) *dynamicfake.FakeDynamicClient {
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{customResourceDefinitions: "CustomResourceDefinitionList", apiServices: "APIServiceList"}, objects...)
 }
 
 // hang is a handler that never answers.

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/skewproof/skewproof/proxy"
+	"github.com/skewproof/skewproof/proxy/discovery"
 )
 
 const addressA, addressB = "192.0.2.1:6443", "192.0.2.2:6443"
@@ -28,24 +29,25 @@ type fetching struct {
 	a, b    *server
 }
 
+// newFetching makes the peers and their network, without a fetcher.
+func newFetching(t *testing.T, policy proxy.Policy) *fetching {
+	f := &fetching{t: t, store: proxy.NewStore(policy, "self"), a: newServer(t, "v1.36.3", "apps/v1 deployments"), b: newServer(t, "v1.37.1", "batch/v1 jobs")}
+	f.network = &network{servers: map[string]http.Handler{addressA: f.a, addressB: f.b}}
+	f.metrics = NewMetrics(f.store)
+	return f
+}
+
 func withFetcher(t *testing.T, policy proxy.Policy, test func(*testing.T, *fetching)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fetching{t: t, store: proxy.NewStore(policy, "self"), a: newServer(t, "v1.36.3", "apps/v1 deployments"), b: newServer(t, "v1.37.1", "batch/v1 jobs")}
-		f.network = &network{servers: map[string]http.Handler{addressA: f.a, addressB: f.b}}
-		f.metrics = NewMetrics(f.store)
+		f := newFetching(t, policy)
 		sources, err := New(Config{Store: f.store, PeerTransport: f.network, Metrics: f.metrics, Random: func() float64 { return 0.5 }, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.fetcher = sources.fetcher
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		ended := make(chan struct{})
-		go func() { defer close(ended); f.fetcher.run(ctx) }()
+		defer start(t, func(ctx context.Context) error { f.fetcher.run(ctx); return nil })()
 		test(t, f)
-		cancel()
-		<-ended
 	})
 }
 
@@ -80,16 +82,11 @@ func (f *fetching) knows(gv, resource string) bool {
 
 func capable(store *proxy.Store, gv, resource string) []proxy.ServerID {
 	var ids []proxy.ServerID
+	parsed, _ := schema.ParseGroupVersion(gv)
 	for _, root := range []proxy.Root{proxy.RootCore, proxy.RootGroups} {
 		for _, s := range store.Table().Sources(root) {
-			for _, g := range s.Groups {
-				for _, v := range g.Versions {
-					for _, r := range v.Resources {
-						if !s.Local && strings.TrimPrefix(g.Name+"/"+v.Version, "/") == gv && r.Resource == resource {
-							ids = append(ids, proxy.ServerID(s.Server))
-						}
-					}
-				}
+			if !s.Local && discovery.NewIndex(s.Groups).Resource(parsed.Group, parsed.Version, resource, "") {
+				ids = append(ids, proxy.ServerID(s.Server))
 			}
 		}
 	}

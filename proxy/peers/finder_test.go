@@ -303,13 +303,9 @@ func TestFinderWatches(t *testing.T) {
 		s.move("192.0.2.2:6443", "host-b")
 		etcd := newFakeEtcd(t)
 		etcd.masters.Add(master("192.0.2.2"))
-		ctx, cancel := context.WithCancel(t.Context())
-		var ended error
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			ended = s.run(ctx, etcd.Masters(), func(err error) { t.Error(err) })
-		}()
+		defer start(t, func(ctx context.Context) error {
+			return s.run(ctx, etcd.Masters(), func(err error) { t.Error(err) })
+		})()
 		found := func(id proxy.ServerID) string {
 			s.leases.mu.Lock()
 			defer s.leases.mu.Unlock()
@@ -323,11 +319,6 @@ func TestFinderWatches(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		if got := found("a"); got != "192.0.2.1:6443" {
 			t.Errorf("found at %q, want where it is listed", got)
-		}
-		cancel()
-		<-done
-		if ended != nil {
-			t.Error(ended)
 		}
 	})
 }

@@ -70,10 +70,10 @@ func TestLeaseWatch(t *testing.T) {
 		var told told
 		w := newLeaseWatch(told.tell)
 		w.synced = false
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		synced, ended := make(chan struct{}), make(chan error, 1)
-		go func() { ended <- w.run(ctx, client, etcd, func(err error) { t.Error(err) }, func() { close(synced) }) }()
+		synced := make(chan struct{})
+		defer start(t, func(ctx context.Context) error {
+			return w.run(ctx, client, etcd, func(err error) { t.Error(err) }, func() { close(synced) })
+		})()
 		<-synced
 
 		expect := func(step string, want ...proxy.Event) {
@@ -120,11 +120,6 @@ func TestLeaseWatch(t *testing.T) {
 
 		update(identityLease("madeup", "h2", time.Now()))
 		expect("a lease without a key")
-
-		cancel()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/skewproof/skewproof/proxy"
 )
 
@@ -13,11 +11,6 @@ import (
 // The knowledge of the server then stays, and requests for its resources are answered with 503.
 func TestOnlyTheProxyLeaves(t *testing.T) {
 	const here, own = "192.0.2.1:6443", "192.0.2.1:8443"
-	type step struct {
-		name string
-		do   func(*script)
-		want []proxy.Event
-	}
 	of := func(version string) step {
 		return step{"both", func(s *script) {
 			s.identity("h1")
@@ -122,12 +115,7 @@ func TestOnlyTheProxyLeaves(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newScript(tc.config)
 			s.SetDirect(tc.direct)
-			for _, step := range tc.steps {
-				step.do(s)
-				if diff := cmp.Diff(step.want, s.Changes()); diff != "" {
-					t.Fatalf("%s (want -, got +):\n%s", step.name, diff)
-				}
-			}
+			s.play(t, tc.steps)
 		})
 	}
 }

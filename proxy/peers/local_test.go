@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"testing"
@@ -20,25 +19,20 @@ type besideLocal struct {
 	server  *server
 }
 
-func withLocal(t *testing.T, policy proxy.Policy, test func(*testing.T, *besideLocal)) {
+// withLocal runs a test beside a local server. If failing is set, it answers for /apis at first.
+func withLocal(t *testing.T, policy proxy.Policy, failing http.HandlerFunc, test func(*testing.T, *besideLocal)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := &besideLocal{t: t, store: proxy.NewStore(policy, "self"), server: newServer(t, "v1.36.3", "apps/v1 deployments")}
+		l.server.failing["/apis"] = failing
 		sources, err := New(Config{Store: l.store, PeerTransport: roundTrip(nil), LocalTransport: &network{servers: map[string]http.Handler{localServer.Host: l.server}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l.sources = sources
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		ended := make(chan error, 1)
-		go func() { ended <- sources.Run(ctx) }()
+		defer start(t, sources.Run)()
 		synctest.Wait()
 		test(t, l)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
 	})
 }
 
@@ -49,7 +43,7 @@ func (l *besideLocal) serves(gv, resource string) bool {
 }
 
 func TestLocal(t *testing.T) {
-	withLocal(t, proxy.Reference(), func(t *testing.T, l *besideLocal) {
+	withLocal(t, proxy.Reference(), nil, func(t *testing.T, l *besideLocal) {
 		if !l.store.Table().LocalKnown() || !l.serves("apps/v1", "deployments") || !l.serves("v1", "pods") {
 			t.Fatal("the local server was not asked at once")
 		}
@@ -103,7 +97,7 @@ func TestLocal(t *testing.T) {
 // Upstream routes by the answer that it asks for every 30 minutes. An answer on demand changes
 // discovery at once, but routing only after the 30 minutes.
 func TestLocalUpstream(t *testing.T) {
-	withLocal(t, proxy.Upstream137(), func(t *testing.T, l *besideLocal) {
+	withLocal(t, proxy.Upstream137(), nil, func(t *testing.T, l *besideLocal) {
 		l.server.set(func() { l.server.apis = document("apps/v1 deployments", "example.com/v1 widgets") })
 		time.Sleep(29 * time.Minute)
 		if l.serves("example.com/v1", "widgets") {
@@ -135,32 +129,17 @@ func TestLocalUpstream(t *testing.T) {
 // While a local server answers with an error, it is asked every second. The sources are synced
 // after its first document.
 func TestLocalNotReadyYet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := proxy.NewStore(proxy.Reference(), "self")
-		s := newServer(t, "v1.36.3", "apps/v1 deployments")
-		s.failing["/apis"] = respond(503)
-		sources, err := New(Config{Store: store, PeerTransport: roundTrip(nil), LocalTransport: &network{servers: map[string]http.Handler{localServer.Host: s}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		ended := make(chan error, 1)
-		go func() { ended <- sources.Run(ctx) }()
+	withLocal(t, proxy.Reference(), respond(503), func(t *testing.T, l *besideLocal) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if sources.HasSynced() {
+		if l.sources.HasSynced() {
 			t.Error("synced without a local server")
 		}
-		s.set(func() { clear(s.failing) })
+		l.server.set(func() { clear(l.server.failing) })
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if !sources.HasSynced() || !store.Table().LocalKnown() {
+		if !l.sources.HasSynced() || !l.store.Table().LocalKnown() {
 			t.Error("not synced though the local server has answered")
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
 		}
 	})
 }

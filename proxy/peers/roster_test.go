@@ -64,6 +64,23 @@ func (s *script) renewing(d time.Duration, holder string) {
 // blind lets time pass while no lease changes.
 func (s *script) blind(d time.Duration) { s.now = s.now.Add(d) }
 
+// step is something that a script does, and what the roster then reports.
+type step struct {
+	name string
+	do   func(*script)
+	want []proxy.Event
+}
+
+func (s *script) play(t *testing.T, steps []step) {
+	t.Helper()
+	for _, step := range steps {
+		step.do(s)
+		if diff := cmp.Diff(step.want, s.Changes()); diff != "" {
+			t.Fatalf("%s (want -, got +):\n%s", step.name, diff)
+		}
+	}
+}
+
 var (
 	appeared  = func(incarnation string) proxy.Event { return proxy.PeerAppeared{ID: "p", Incarnation: incarnation} }
 	addressed = func(address string) proxy.Event { return proxy.PeerAddress{ID: "p", Address: address} }
@@ -72,11 +89,6 @@ var (
 
 func TestRoster(t *testing.T) {
 	const here, there = "192.0.2.1:6443", "192.0.2.2:6443"
-	type step struct {
-		name string
-		do   func(*script)
-		want []proxy.Event
-	}
 	for _, tc := range []struct {
 		name   string
 		config RosterConfig
@@ -223,13 +235,7 @@ func TestRoster(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := newScript(tc.config)
-			for _, step := range tc.steps {
-				step.do(s)
-				if diff := cmp.Diff(step.want, s.Changes()); diff != "" {
-					t.Fatalf("%s (want -, got +):\n%s", step.name, diff)
-				}
-			}
+			newScript(tc.config).play(t, tc.steps)
 		})
 	}
 }

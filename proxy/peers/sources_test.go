@@ -1,10 +1,8 @@
 package peers
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -14,8 +12,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -40,12 +36,8 @@ func withSources(t *testing.T, policy proxy.Policy, objects []runtime.Object, pr
 		if peers {
 			objects = []runtime.Object{identityLease("a", "i1", now), identityLease("b", "i1", now), identityLease("self", "me", now)}
 		}
-		w := &whole{client: fake.NewClientset(objects...), etcd: newFakeEtcd(t), fetching: &fetching{
-			t: t, store: proxy.NewStore(policy, "self"), a: newServer(t, "v1.36.3", "apps/v1 deployments"), b: newServer(t, "v1.37.1", "batch/v1 jobs"),
-		}}
-		local := newServer(t, "v1.36.3", "policy/v1 poddisruptionbudgets")
-		w.network = &network{servers: map[string]http.Handler{addressA: w.a, addressB: w.b, localServer.Host: local}}
-		w.metrics = NewMetrics(w.store)
+		w := &whole{client: fake.NewClientset(objects...), etcd: newFakeEtcd(t), fetching: newFetching(t, policy)}
+		w.network.servers[localServer.Host] = newServer(t, "v1.36.3", "policy/v1 poddisruptionbudgets")
 		if peers {
 			w.renew("a", addressA)
 			w.renew("b", addressB)
@@ -54,31 +46,21 @@ func withSources(t *testing.T, policy proxy.Policy, objects []runtime.Object, pr
 			prepare(w)
 		}
 		sources, err := New(Config{
-			Store: w.store, Client: w.client, Etcd: w.etcd, Metrics: w.metrics,
-			Dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-				map[schema.GroupVersionResource]string{customResourceDefinitions: "CustomResourceDefinitionList", apiServices: "APIServiceList"}),
+			Store: w.store, Client: w.client, Etcd: w.etcd, Metrics: w.metrics, Dynamic: newDynamic(),
 			PeerTransport: w.network, LocalTransport: w.network,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.sources = sources
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		ended := make(chan error, 1)
-		go func() { ended <- sources.Run(ctx) }()
-		// This is the publisher of this server itself. Its key shows that the watch works.
-		own := Publisher{Etcd: w.etcd, Server: "self", Address: "192.0.2.9:6443", Ready: func() bool { return true }}
-		left := make(chan error, 1)
-		go func() { left <- own.Run(ctx) }()
-		synctest.Wait()
-		test(t, w)
-		cancel()
 		// synctest fails the test if a goroutine remains, so this also checks that Run ends all its
 		// goroutines.
-		if err := errors.Join(<-ended, <-left); err != nil {
-			t.Fatal(err)
-		}
+		defer start(t, sources.Run)()
+		// This is the publisher of this server itself. Its key shows that the watch works.
+		own := Publisher{Etcd: w.etcd, Server: "self", Address: "192.0.2.9:6443", Ready: func() bool { return true }}
+		defer start(t, own.Run)()
+		synctest.Wait()
+		test(t, w)
 	})
 }
 
@@ -143,15 +125,13 @@ func TestSourcesSyncedWithAPeerThatHangs(t *testing.T) {
 func TestSourcesFollowLeases(t *testing.T) {
 	withSources(t, proxy.Reference(), nil, nil, func(t *testing.T, w *whole) {
 		time.Sleep(time.Second)
-		b := make(chan error, 1)
-		ctx, stop := context.WithCancel(t.Context())
-		defer stop()
 		publisher := Publisher{Etcd: w.etcd, Server: "b", Address: addressB, Ready: func() bool { return true }}
 		w.b.set(func() { w.b.apis = document("batch/v1 cronjobs") })
-		if _, err := w.client.CoordinationV1().Leases(Namespace).Update(ctx, identityLease("b", "i2", time.Now()), metav1.UpdateOptions{}); err != nil {
+		if _, err := w.client.CoordinationV1().Leases(Namespace).Update(t.Context(), identityLease("b", "i2", time.Now()), metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		go func() { b <- publisher.Run(ctx) }()
+		stop := start(t, publisher.Run)
+		defer stop()
 		time.Sleep(time.Second)
 		if p := w.peer("b"); p.Incarnation != "i2" || w.knows("batch/v1", "jobs") || !w.knows("batch/v1", "cronjobs") {
 			t.Fatalf("restarted: %+v", p)
@@ -168,9 +148,6 @@ func TestSourcesFollowLeases(t *testing.T) {
 		}
 
 		stop()
-		if err := <-b; err != nil {
-			t.Fatal(err)
-		}
 		synctest.Wait()
 		if d := decide(w.store, "batch/v1", "cronjobs"); d.Address != addressB {
 			t.Fatalf("b has withdrawn its key, and serves on: %+v", d)
@@ -194,13 +171,16 @@ func TestSourcesFollowLeases(t *testing.T) {
 	})
 }
 
+// leasesAway makes requests for leases fail while etcd is away.
+func leasesAway(w *whole) {
+	w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return w.etcd.away.Load(), nil, errors.New("etcd is away")
+	})
+}
+
 // A server whose lease watch has stalled does not conclude that its peers are gone.
 func TestSourcesCutOff(t *testing.T) {
-	withSources(t, proxy.Reference(), []runtime.Object{}, func(w *whole) {
-		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return w.etcd.away.Load(), nil, errors.New("etcd is away")
-		})
-	}, func(t *testing.T, w *whole) {
+	withSources(t, proxy.Reference(), []runtime.Object{}, leasesAway, func(t *testing.T, w *whole) {
 		if _, err := w.client.CoordinationV1().Leases(Namespace).Create(t.Context(), identityLease("a", "h1", time.Now()), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -221,11 +201,7 @@ func TestSourcesCutOff(t *testing.T) {
 // If no lease changes for a long time, there may be a new server. The sources report this until a
 // lease changes.
 func TestSourcesLeaseWatchStalls(t *testing.T) {
-	withSources(t, proxy.Reference(), nil, func(w *whole) {
-		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return w.etcd.away.Load(), nil, errors.New("etcd is away")
-		})
-	}, func(t *testing.T, w *whole) {
+	withSources(t, proxy.Reference(), nil, leasesAway, func(t *testing.T, w *whole) {
 		for _, step := range []struct {
 			away   bool
 			passes time.Duration
@@ -251,16 +227,9 @@ func TestSourcesLeaseWatchStalls(t *testing.T) {
 func TestSourcesFetchAfterGap(t *testing.T) {
 	policy := proxy.Reference()
 	policy.Fetching.Interval = 30 * time.Second
-	withSources(t, policy, nil, func(w *whole) {
-		w.client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return w.etcd.away.Load(), nil, errors.New("etcd is away")
-		})
-	}, func(t *testing.T, w *whole) {
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
+	withSources(t, policy, nil, leasesAway, func(t *testing.T, w *whole) {
 		a := Publisher{Etcd: w.etcd, Server: "a", Address: addressA, Ready: func() bool { return true }}
-		go func() { ended <- a.Run(ctx) }()
-		defer func() { cancel(); <-ended }()
+		defer start(t, a.Run)()
 		for _, c := range []struct {
 			silence     time.Duration
 			least, most int // how often a peer is asked in the 14 s afterwards; usually it is asked every 30 s

@@ -42,6 +42,17 @@ func encoded(t testing.TB, as runtime.Encoder, o runtime.Object) []byte {
 	return value
 }
 
+// checkDecoded checks what decode reads of an object, in both encodings.
+func checkDecoded(t *testing.T, o runtime.Object, want history.Object) {
+	t.Helper()
+	for name, as := range map[string]runtime.Encoder{"protobuf": inProtobuf, "JSON": inJSON} {
+		got, err := decode(encoded(t, as, o))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
 // describe gives an object all the metadata that decode reads.
 func describe(o metav1.Object) {
 	yes := true
@@ -160,11 +171,7 @@ func TestNamespacesHaveFinalizersOfTheirSpecAndConditions(t *testing.T) {
 	want := history.Object{
 		APIVersion: "v1", Kind: "Namespace", Name: "n", UID: "u", Finalizers: []string{"client", "kubernetes"}, Conditions: []string{"NamespaceContentRemaining"},
 	}
-	for name, as := range map[string]runtime.Encoder{"protobuf": inProtobuf, "JSON": inJSON} {
-		if got, err := decode(encoded(t, as, n)); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
-		}
-	}
+	checkDecoded(t, n, want)
 }
 
 func TestLeasesHaveTheirHolder(t *testing.T) {
@@ -176,11 +183,7 @@ func TestLeasesHaveTheirHolder(t *testing.T) {
 		if held != nil {
 			want.Holder = holder
 		}
-		for name, as := range map[string]runtime.Encoder{"protobuf": inProtobuf, "JSON": inJSON} {
-			if got, err := decode(encoded(t, as, l)); err != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
-			}
-		}
+		checkDecoded(t, l, want)
 	}
 }
 
@@ -199,11 +202,7 @@ func TestMigrationsHaveTheirResourceAndConditions(t *testing.T) {
 			APIVersion: "storagemigration.k8s.io/" + version, Kind: "StorageVersionMigration", Name: "m", UID: "u", Conditions: []string{"Succeeded"},
 			Migrates: &history.GVR{Group: "x.k8s.io", Resource: "things"},
 		}
-		for name, as := range map[string]runtime.Encoder{"protobuf": inProtobuf, "JSON": inJSON} {
-			if got, err := decode(encoded(t, as, o)); err != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("%s, %s: %+v, %v; want %+v", version, name, got, err, want)
-			}
-		}
+		checkDecoded(t, o, want)
 	}
 }
 
@@ -222,13 +221,7 @@ func TestQuotasHaveTheirCounts(t *testing.T) {
 	want := history.Object{APIVersion: "v1", Kind: "ResourceQuota", Namespace: "n", Name: "q", UID: "u", Counts: []history.Count{
 		{Resource: "configmaps", Used: &two}, {Group: "certificates.k8s.io", Resource: "podcertificaterequests"}, {Resource: "secrets", Used: &none},
 	}}
-	for name, as := range map[string]runtime.Encoder{"protobuf": inProtobuf, "JSON": inJSON} {
-		if got, err := decode(encoded(t, as, q)); err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
+	checkDecoded(t, q, want)
 }
 
 func TestWhatIsNoObjectIsAnError(t *testing.T) {

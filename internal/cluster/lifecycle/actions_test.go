@@ -14,11 +14,16 @@ import (
 	"github.com/skewproof/skewproof/internal/scenario"
 )
 
-// trapping starts a process that ends with a code at SIGTERM. It returns when the process has set
+// traps is a script that does something at SIGTERM.
+func traps(what string) string {
+	return "trap '" + what + "' TERM; echo up; while :; do sleep 0.01; done"
+}
+
+// trapping starts a process that does something at SIGTERM. It returns when the process has set
 // this trap.
-func trapping(t *testing.T, code string) *program {
+func trapping(t *testing.T, what string) *program {
 	t.Helper()
-	p := shell(t, "trap 'exit "+code+"' TERM; echo up; while :; do sleep 0.01; done")
+	p := shell(t, traps(what))
 	awaitUp(t, p)
 	return p
 }
@@ -40,7 +45,7 @@ func awaitUp(t *testing.T, p *program) {
 func TestStopTellsWhetherTheProcessEndedWell(t *testing.T) {
 	for code, want := range map[string]history.State{"0": history.StateStopped, "7": history.StateCrashed} {
 		s, r := serverOf(t)
-		i := incarnate(s, trapping(t, code))
+		i := incarnate(s, trapping(t, "exit "+code))
 		if err := s.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +75,7 @@ func TestAServerDrainsWhileItStops(t *testing.T) {
 	s, r := serverOf(t)
 	b := &told{all: Servers[*program, *Server[*program]]{s}}
 	s.Backend = b
-	incarnate(s, trapping(t, "0"))
+	incarnate(s, trapping(t, "exit 0"))
 	if b.all.Draining("a") != nil {
 		t.Error("it drains before it is asked to stop")
 	}
@@ -82,17 +87,9 @@ func TestAServerDrainsWhileItStops(t *testing.T) {
 	}
 }
 
-// stubborn is a running process that does not end when it is asked to.
-func stubborn(t *testing.T) *program {
-	t.Helper()
-	p := shell(t, "trap 'echo no' TERM; echo up; while :; do sleep 0.01; done")
-	awaitUp(t, p)
-	return p
-}
-
 // A kubelet kills a container that does not end within its grace period.
 func TestAProcessThatDoesNotStopInTimeIsKilled(t *testing.T) {
-	p := stubborn(t)
+	p := trapping(t, "echo no")
 	s, r := serverOf(t)
 	incarnate(s, p)
 	s.StopTimeout = 100 * time.Millisecond
@@ -112,8 +109,7 @@ func TestAProcessThatDoesNotStopInTimeIsKilled(t *testing.T) {
 
 // The delays of a server's setup come on top of the limit.
 func TestAServerMayDrainForAsLongAsItsSetupSays(t *testing.T) {
-	p := shell(t, "trap 'sleep 0.3; exit 0' TERM; echo up; while :; do sleep 0.01; done")
-	awaitUp(t, p)
+	p := trapping(t, "sleep 0.3; exit 0")
 	s, r := serverOf(t)
 	incarnate(s, p)
 	s.StopTimeout = 100 * time.Millisecond
@@ -128,7 +124,7 @@ func TestAServerMayDrainForAsLongAsItsSetupSays(t *testing.T) {
 
 // Only the limit of the stop leads to a kill, and not the end of the run.
 func TestAStopThatIsInterruptedKillsNothing(t *testing.T) {
-	p := stubborn(t)
+	p := trapping(t, "echo no")
 	s, r := serverOf(t)
 	incarnate(s, p)
 	s.StopTimeout = time.Minute
@@ -179,7 +175,7 @@ func started(t *testing.T, script string) (*Server[*program], *recording, *signa
 }
 
 func TestReplaceStopsAndStartsAnotherVersionInTheSamePlace(t *testing.T) {
-	s, r, _ := started(t, "trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done")
+	s, r, _ := started(t, traps("exit 0"))
 	if err := s.Start(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 // records. Only a crash is recorded as a crash.
 func TestEveryCallInEveryState(t *testing.T) {
 	const (
-		script  = "trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done"
 		never   = "never started"
 		running = "running"
 	)
@@ -81,7 +80,7 @@ func TestEveryCallInEveryState(t *testing.T) {
 			}
 			t.Run(state+", "+call, func(t *testing.T) {
 				t.Parallel()
-				plain, r, _ := started(t, script)
+				plain, r, _ := started(t, traps("exit 0"))
 				over, end := context.WithCancel(context.Background())
 				defer end()
 				plain.Context = over
