@@ -57,8 +57,18 @@ func breakOff(t *testing.T, cmd *exec.Cmd, dir string, underWay ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
 	for _, run := range underWay {
 		waitFor(t, func() bool {
+			select {
+			case <-ended:
+				t.Fatalf("the program ended before %s was active; it said:\n%s", run, cmd.Stdout)
+			default:
+			}
 			_, err := os.Stat(filepath.Join(dir, run, "run.json"))
 			return err == nil
 		})
@@ -66,7 +76,7 @@ func breakOff(t *testing.T, cmd *exec.Cmd, dir string, underWay ...string) {
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait()
+	<-ended
 }
 
 // conformed runs a whole conformance suite.

@@ -227,3 +227,12 @@ func (t *tally) doubtUnruled() {
 			ratio(n, one.Of), class, one.Unruled, one.Answer, one.Reason)
 	}
 }
+
+// Taken returns the number of requests that had to be passed on and that the invariant took out.
+func (v Verdict) Taken() int {
+	n := 0
+	for _, one := range v.TakenOut {
+		n += one.Count
+	}
+	return n
+}

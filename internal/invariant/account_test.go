@@ -40,7 +40,7 @@ func TestWhatNoInvariantRulesOnProvesNothing(t *testing.T) {
 		outcome Outcome
 		reason  string
 		unruled int // Verdict.Unruled
-		taken   int // the sum of Verdict.TakenOut
+		taken   int // Verdict.Taken
 	}{
 		{"all are ruled on", served(), name, OutcomePass, "", 0, 0},
 		{"a systematic share is not", rejected(served(), 20), name, OutcomeInconclusive,
@@ -68,12 +68,8 @@ func TestWhatNoInvariantRulesOnProvesNothing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := account(c.story)[c.of]
-			taken := 0
-			for _, one := range v.TakenOut {
-				taken += one.Count
-			}
-			if v.Outcome != c.outcome || !strings.Contains(v.Reason, c.reason) || v.Unruled != c.unruled || taken != c.taken {
-				t.Errorf("%s (%s), unruled %d, taken out %d; want %s (%s), %d, %d: %+v", v.Outcome, v.Reason, v.Unruled, taken, c.outcome, c.reason, c.unruled, c.taken, v.TakenOut)
+			if v.Outcome != c.outcome || !strings.Contains(v.Reason, c.reason) || v.Unruled != c.unruled || v.Taken() != c.taken {
+				t.Errorf("%s (%s), unruled %d, taken out %d; want %s (%s), %d, %d: %+v", v.Outcome, v.Reason, v.Unruled, v.Taken(), c.outcome, c.reason, c.unruled, c.taken, v.TakenOut)
 			}
 		})
 	}
